@@ -133,7 +133,9 @@ impl Variant {
     ) -> Variant {
         let module = emit_donating(graph, Model::Hal, donations);
         let start = Instant::now();
-        let vmfb = compiler.compile(&module.text, &sheaf_target::Target::CPU.flags()).expect("a program");
+        let vmfb = compiler
+            .compile(&module.text, &sheaf_target::Target::CPU.flags_for(module.features.doubles))
+            .expect("a program");
         let compilation = start.elapsed().as_secs_f64();
         let mut arguments: Vec<HostTensor> = Vec::new();
         for var in &graph.inputs {

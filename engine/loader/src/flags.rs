@@ -1,8 +1,7 @@
 //! Flags of the compiler that pay for some programs only, by the operations of their graphs.
 
-use sheaf_graph::graph::{Equation, Graph, adds_rows};
-use sheaf_graph::primitives::{Convolution, DotGeneral};
-use sheaf_graph::tensor::element_count;
+use sheaf_graph::graph::{Graph, adds_rows, gains_by_tiles};
+use sheaf_graph::primitives::Convolution;
 
 /// Operands of products are packed into tiles first. A 1024x1024 product takes 0.3 to 0.4 of the time with it, a small
 /// or narrow one up to twice the time (`docs/benchmarks.md`).
@@ -15,73 +14,23 @@ const IM2COL: &str = "--iree-global-opt-use-im2col-for-convs";
 /// that long ones add up is an `f64` (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
 const REORDER: &str = "--iree-llvmcpu-reassociate-fp-reductions=true";
 
-/// Minimum multiplications of a product that gains by tiles: 256x256 by 256x256.
-const TILED_WORK: usize = 1 << 24;
-
-/// Minimum extent of each side of the result of such a product.
-const TILED_SIDE: usize = 64;
-
-/// Maximum terms of an entry of the result. Longer products are taken in pieces, for each of which tiles are packed anew: one of
-/// 8,192 terms gains nothing, one of 50,257 takes 1.2 to 1.4 times as long.
-const TILED_TERMS: usize = 4096;
-
 /// The sets of further flags to compile `graph` with, in the order in which to try them; empty if there is no choice.
 /// The last set is empty: the compiler fails on some programs with any flag (Q42).
 pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
-    let mut found = Found::default();
-    graph.visit(&mut |function, eqn| found.look(function, eqn, !std::ptr::eq(function, graph)));
-    let product = match found {
-        // Convolutions are slower again with both.
-        Found { convolution: true, .. } => Some(IM2COL),
-        Found { large_product: true, product_of_higher_rank: false, product_in_loop: false, .. } => {
-            Some(DATA_TILING)
-        }
-        Found { .. } => None,
-    };
-    let rows = found.rows.then_some(REORDER);
-    let flags: Vec<String> = product.into_iter().chain(rows).map(str::to_owned).collect();
+    let (mut convolution, mut rows) = (false, false);
+    graph.visit(&mut |function, eqn| {
+        convolution |= eqn.op.is::<Convolution>();
+        rows |= adds_rows(function, eqn);
+    });
+    let product = if convolution { Some(IM2COL) } else { gains_by_tiles(graph).then_some(DATA_TILING) };
+    let flags: Vec<String> = product.into_iter().chain(rows.then_some(REORDER)).map(str::to_owned).collect();
     if flags.is_empty() { Vec::new() } else { vec![flags, Vec::new()] }
-}
-
-/// Properties of a graph that decide on the flags.
-#[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
-struct Found {
-    convolution: bool,
-    /// Long sums along the last axis.
-    rows: bool,
-    /// A product of two matrices that gains by tiles.
-    large_product: bool,
-    /// A product of operands of three axes and more. IREE refuses programs that have one beside element-wise
-    /// operations, if it is to make tiles ("large vector sizes", Q39), after the time of a whole compilation.
-    product_of_higher_rank: bool,
-    /// A product in a loop, for which each step would pack its operands anew.
-    product_in_loop: bool,
-}
-
-impl Found {
-    fn look(&mut self, graph: &Graph, eqn: &Equation, in_loop: bool) {
-        self.rows |= adds_rows(graph, eqn);
-        let op = &eqn.op;
-        self.convolution |= op.is::<Convolution>();
-        let Some(product) = op.downcast_ref::<DotGeneral>() else { return };
-        self.product_in_loop |= in_loop;
-        let [left, right] = [0, 1].map(|side| graph.ty(eqn.inputs[side]));
-        self.product_of_higher_rank |= left.rank() > 2 || right.rank() > 2;
-        if let [rows, columns] = graph.ty(eqn.outputs[0]).shape[..] {
-            let contracted = product.contract[0].iter().map(|axis| left.shape[*axis]);
-            let terms = contracted.fold(1, usize::saturating_mul);
-            let work = element_count(&[rows, columns]).saturating_mul(terms);
-            let gains = rows.min(columns) >= TILED_SIDE && terms <= TILED_TERMS;
-            self.large_product |= gains && work >= TILED_WORK;
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use sheaf_graph::graph::Builder;
-    use sheaf_graph::primitives::{Convolution, DotGeneral};
+    use sheaf_graph::primitives::DotGeneral;
     use sheaf_graph::tensor::{DType, Shape, TensorType};
 
     use super::*;

@@ -40,7 +40,9 @@ fn random_programs_give_what_the_host_computes() {
         let chosen = donations(&graph, 1);
         found += chosen.len();
         let module = emit_donating(&graph, Model::Hal, &chosen);
-        let vmfb = compiler.compile(&module.text, &sheaf_target::Target::CPU.flags()).expect("a program");
+        let vmfb = compiler
+            .compile(&module.text, &sheaf_target::Target::CPU.flags_for(module.features.doubles))
+            .expect("a program");
         let consumed: Vec<usize> = chosen.iter().map(|d| d.argument).collect();
         for device in &devices {
             check(&graph, &consumed, device, vmfb.clone(), &module, batch);

@@ -8,7 +8,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Builder, DefUse, Equation, Graph, RULE, Var, Vars};
+use super::{Builder, DefUse, Equation, Graph, RULE, Var, Vars, gains_by_tiles};
 use crate::primitives::{
     Binary, Convert, Convolution, DotGeneral, Mul, OptimizationBarrier, Primitive, ReduceProd, ReduceSum,
     Reshape,
@@ -61,17 +61,30 @@ pub fn in_blocks(graph: &Graph, doubles: bool) -> Option<Graph> {
         return None;
     }
     let uses = DefUse::of(graph);
+    let tiles = gains_by_tiles(graph);
     let mut b = Builder::new();
     let inputs = b.inputs_of(graph);
     let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
         if is_long(graph, eqn) {
-            smallvec::smallvec![blocked(&mut b, eqn, operands, doubles, adds_products(&uses, eqn))]
+            let means = Means { doubles, tiles, products: adds_products(&uses, eqn) };
+            smallvec::smallvec![blocked(&mut b, eqn, operands, means)]
         } else {
             b.bind(eqn.op.clone(), operands).expect(RULE)
         }
     });
     Some(b.finish(outputs))
+}
+
+/// Properties of the device, the program and the operand that decide on the form of a long reduction.
+#[derive(Clone, Copy)]
+struct Means {
+    /// Sums of `f32` in `f64` are allowed.
+    doubles: bool,
+    /// The operands of products are packed into tiles.
+    tiles: bool,
+    /// The operand of a sum is a product.
+    products: bool,
 }
 
 /// The operation on the elements, and its axes.
@@ -174,20 +187,20 @@ fn doubled(b: &mut Builder, x: Var, axes: &[usize], row: Option<usize>) -> Var {
 }
 
 /// The result of a long reduction. Those of 16-bit floats are added up in `f32` throughout, and rounded once.
-fn blocked(b: &mut Builder, eqn: &Equation, operands: &[Var], doubles: bool, products: bool) -> Var {
+fn blocked(b: &mut Builder, eqn: &Equation, operands: &[Var], means: Means) -> Var {
     let dtype = b.ty(operands[0]).dtype;
     let wide = if dtype.is_half() { DType::F32 } else { dtype };
     let operands: Vars = operands.iter().map(|x| b.convert(*x, wide)).collect();
     let result = if let Some((fold, axes)) = reduction(eqn) {
-        fold.reduce(b, operands[0], axes, doubles, products)
+        fold.reduce(b, operands[0], axes, means)
     } else if let Some(op) = eqn.op.downcast_ref::<DotGeneral>() {
-        contract(b, op, operands[0], operands[1], doubles)
+        contract(b, op, operands[0], operands[1], means)
     } else {
         let op = eqn.op.downcast_ref::<Convolution>().expect("no other equation is long");
         let window = b.shape(operands[1]);
         let axes = [window.len() - 1, window.len() - 2];
         let least = MAX_PIECE / element_count(&window[..axes[1]]);
-        in_pieces(b, op, [operands[0], operands[1]], axes, least.max(1))
+        in_pieces(b, op, [operands[0], operands[1]], axes, least.max(1), true)
     };
     b.convert(result, dtype)
 }
@@ -217,11 +230,11 @@ impl Fold {
     }
 
     /// `x` reduced over `axes`, in blocks or in `f64`.
-    fn reduce(self, b: &mut Builder, x: Var, axes: &[usize], doubles: bool, products: bool) -> Var {
+    fn reduce(self, b: &mut Builder, x: Var, axes: &[usize], means: Means) -> Var {
         let shape = b.shape(x);
         match self {
-            Fold::Sum if doubles && is_row(&shape, axes) => doubled(b, x, axes, None),
-            Fold::Sum if doubles && products => match product_row(&shape, axes) {
+            Fold::Sum if means.doubles && is_row(&shape, axes) => doubled(b, x, axes, None),
+            Fold::Sum if means.doubles && means.products => match product_row(&shape, axes) {
                 Some(row) => doubled(b, x, axes, Some(row)),
                 None => self.blocks(b, x, axes),
             },
@@ -337,7 +350,7 @@ fn blocks_of(extent: usize, innermost: bool) -> Option<(usize, usize)> {
 }
 
 /// A long contraction: as a sum of products if no axis is left, otherwise as a batch of short contractions.
-fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> Var {
+fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, means: Means) -> Var {
     let ranks = [b.ty(x).rank(), b.ty(y).rank()];
     let free = [0, 1].map(|side| op.free(side, ranks[side]));
     let (left, right) = (b.shape(x), b.shape(y));
@@ -352,7 +365,7 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> 
         });
         let products = b.mul(x, y);
         let axes: Shape = (result.len()..shape.len()).collect();
-        let sum = Fold::Sum.reduce(b, products, &axes, doubles, true);
+        let sum = Fold::Sum.reduce(b, products, &axes, Means { products: true, ..means });
         let shape: Vec<usize> = result.iter().copied().chain(free.iter().flatten().map(|_| 1)).collect();
         return b.reshape(sum, &shape);
     }
@@ -371,12 +384,12 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> 
     let dividing = (wanted / 2..=2 * wanted).filter(|block| extent.is_multiple_of(*block));
     let Some(block) = dividing.min_by_key(|block| block.abs_diff(wanted)) else {
         if !thin && extent <= PIECES * MAX_PIECE {
-            return in_pieces(b, op, [x, y], axes, 2 * wanted);
+            return in_pieces(b, op, [x, y], axes, 2 * wanted, means.tiles);
         }
         let [main, rest] = [0..extent / wanted * wanted, extent / wanted * wanted..extent].map(|part| {
             [(x, axes[0]), (y, axes[1])].map(|(x, axis)| b.slice_axis(x, axis, part.start, part.end))
         });
-        let main = contract(b, op, main[0], main[1], doubles);
+        let main = contract(b, op, main[0], main[1], means);
         let rest = b.apply(op.clone(), &rest);
         return b.add(main, rest);
     };
@@ -399,13 +412,15 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> 
     Fold::Sum.blocks(b, partial, &[0])
 }
 
-/// A sum of products as the sum of those of pieces of an axis, of at least `least` each.
+/// A sum of products as the sum of those of pieces of an axis, of at least `least` each. `copied` pieces lie in memory
+/// of their own: IREE refuses a kernel that makes tiles or patches of a part.
 fn in_pieces(
     b: &mut Builder,
     op: &(impl Primitive + Clone),
     operands: [Var; 2],
     axes: [usize; 2],
     least: usize,
+    copied: bool,
 ) -> Var {
     let extent = b.shape(operands[0])[axes[0]];
     let piece = least.max(extent.div_ceil(PIECES));
@@ -413,10 +428,10 @@ fn in_pieces(
         .step_by(piece)
         .map(|start| {
             let end = extent.min(start + piece);
-            let piece = [0, 1].map(|side| b.slice_axis(operands[side], axes[side], start, end));
-            // Pieces are copied first: IREE refuses a kernel that makes tiles of them.
-            let piece = b.apply_all(OptimizationBarrier, &piece);
-            b.apply(op.clone(), &piece)
+            let parts = [0, 1].map(|side| b.slice_axis(operands[side], axes[side], start, end));
+            let parts =
+                if copied { b.apply_all(OptimizationBarrier, &parts) } else { Vars::from_slice(&parts) };
+            b.apply(op.clone(), &parts)
         })
         .collect();
     while sums.len() > 1 {

@@ -15,6 +15,7 @@ mod print;
 mod prune;
 mod rebuild;
 mod stagger;
+mod tiles;
 mod verify;
 
 use std::hash::{Hash, Hasher};
@@ -33,6 +34,7 @@ pub use part::part_wide;
 pub use prune::prune;
 pub(crate) use rebuild::with_functions;
 pub use stagger::stagger;
+pub use tiles::gains_by_tiles;
 pub use verify::verify;
 
 use crate::primitives::{Primitive, Scan, WhileLoop};

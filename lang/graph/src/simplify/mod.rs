@@ -18,6 +18,7 @@ mod dead;
 mod elementwise;
 mod fold;
 mod layout;
+mod one_hot;
 mod pieces;
 mod reduction;
 mod scan;
@@ -88,6 +89,9 @@ const RULES: &[Rule] = &[
     pieces::slice_of_slice,
     pieces::slice_of_concatenate,
     reduction::single,
+    one_hot::any,
+    one_hot::sum,
+    one_hot::negative,
     scatter::into_other_term,
     cond::known,
     scan::unchanged,

@@ -69,6 +69,60 @@ rule!(many_rows_are_summed_first, [(F32, &[3, 3]), (I32, &[2]), (F32, &[2, 3])],
     b.add(x[0], rows)
 } => "full[0 shape=[3, 3]]; scatter_add v3 v1 v2; add v0 v4; [v5]");
 
+/// `iota = class` for 3 rows of 5 classes.
+fn hot(b: &mut Builder, classes: Var) -> Var {
+    let counter = b.iota(I32, &[3, 5], 1);
+    let classes = b.broadcast_in_dim(classes, &[3, 5], &[0]);
+    b.compare(p::Direction::Eq, classes, counter)
+}
+
+rule!(a_row_has_its_class_if_that_is_in_range, [(I32, &[3])], |b, x| {
+    let hot = hot(b, x[0]);
+    b.apply(p::ReduceOr { axes: shape(&[1]) }, &[hot])
+} => "full[0 shape=[3]]; full[5 shape=[3]]; compare[ge] v0 v1; compare[lt] v0 v2; and v3 v4; [v5]");
+
+rule!(other_axes_of_classes_are_reduced, [(I32, &[3])], |b, x| {
+    let hot = hot(b, x[0]);
+    b.apply(p::ReduceOr { axes: shape(&[0]) }, &[hot])
+} => "iota[i32 shape=[3, 5] dimension=1]; broadcast_in_dim[shape=[3, 5] dims=[0]] v0; compare[eq] v2 v1; reduce_or[axes=[0]] v3; [v4]");
+
+rule!(a_row_of_the_gradient_of_a_class_is_one_number, [(I32, &[3]), V], |b, x| {
+    let hot = hot(b, x[0]);
+    let rows = b.broadcast_in_dim(x[1], &[3, 5], &[0]);
+    let zeros = b.full_like(rows, 0.0);
+    let chosen = b.select(hot, rows, zeros);
+    b.sum(chosen, &[1])
+} => "full[0 shape=[3]]; full[5 shape=[3]]; compare[ge] v0 v2; compare[lt] v0 v3; and v4 v5; full[0 shape=[3]]; \
+   select v6 v1 v7; add v7 v8; [v9]");
+
+rule!(the_negative_of_a_choice_of_numbers_is_one, [(Bool, &[3])], |b, x| {
+    let one = b.full(&TensorType::new(F32, &[3][..]), 1.0);
+    let zeros = b.full_like(one, 0.0);
+    let chosen = b.select(x[0], one, zeros);
+    b.neg(chosen)
+} => "full[-1 shape=[3]]; full[-0 shape=[3]]; select v0 v1 v2; [v3]");
+
+/// Classes out of range, and a zero with a sign.
+#[test]
+fn sums_of_one_hot_rows_keep_their_values() {
+    let graph = graph(&[(I32, &[3]), V], |b, x| {
+        let hot = hot(b, x[0]);
+        let rows = b.broadcast_in_dim(x[1], &[3, 5], &[0]);
+        let [zeros, negative] = [0.0, -0.0].map(|zero| b.full_like(rows, zero));
+        let chosen = b.select(hot, rows, zeros);
+        let others = b.select(hot, rows, negative);
+        vec![b.sum(chosen, &[1]), b.sum(others, &[1]), b.apply(p::ReduceOr { axes: shape(&[1]) }, &[hot])]
+    });
+    for classes in [[0, 4, 2], [-1, 5, i32::MAX], [i32::MIN, 3, 1]] {
+        let operands = [
+            HostTensor::new(shape(&[3]), classes.to_vec()),
+            HostTensor::new(shape(&[3]), vec![1.5_f32, -0.0, 7.0]),
+        ];
+        let texts = [&graph, &simplify(&graph)].map(|g| format!("{:?}", evaluate(g, &operands)));
+        assert_eq!(texts[0], texts[1], "{classes:?}");
+    }
+}
+
 rule!(a_repeated_constant_is_full, [], |b, _x| {
     b.constant(HostTensor::filled(F32, [2, 2].as_slice(), 4.0), false)
 } => "full[4 shape=[2, 2]]; [v0]");
