@@ -20,7 +20,7 @@ pub fn indices_in_bounds(to: &mut Lowering<'_>, count: usize) -> String {
 /// Writes the result, which `text` gathers; a single number behind a barrier, which makes a kernel of its own (Q17): IREE fails
 /// on one that takes a number so and computes with it.
 pub fn gather(to: &mut Lowering<'_>, text: &str) {
-    if to.result_type(0).rank() > 0 {
+    if to.result_type(0).count() > 1 {
         return to.line(text);
     }
     let held = to.results_to_hold();

@@ -179,11 +179,9 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 17,
         name: "single numbers that are gathered are not computed with",
-        reason: "A kernel that takes one number by `gather` and computes with it does not compile: a barrier makes two kernels.",
+        reason: "A kernel that takes one number by `gather`, as a row of one element too, and computes with it does not compile: a barrier makes two kernels.",
         place: "lang/graph/src/stablehlo/quirks/gathers.rs",
-        shown: Shown::Otherwise(
-            "random programs of the oracle have shown it; neither the primitives nor some hundred small random programs do",
-        ),
+        shown: Shown::ByPrograms,
     },
     Quirk {
         number: 18,
