@@ -334,7 +334,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 39,
         name: "data tiling fails on products of three axes",
         reason: "\"large vector sizes\", after the time of a whole compilation: programs with such products do without the flag.",
-        place: "engine/loader/src/flags.rs",
+        place: "lang/graph/src/graph/tiles.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
