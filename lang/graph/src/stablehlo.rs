@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::graph::{DefUse, Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide, stagger};
+use crate::graph::{
+    DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
+};
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
@@ -183,6 +185,8 @@ impl Emitter {
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph);
         let graph = parted.as_ref().unwrap_or(graph);
+        let apart = if self.kernel.is_none() { hold_apart(graph) } else { None };
+        let graph = apart.as_ref().unwrap_or(graph);
         self.features.doubles |= graph.types.iter().any(|ty| ty.dtype == DType::F64);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
         let recorded = DefUse::of(graph);

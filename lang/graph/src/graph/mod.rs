@@ -3,6 +3,7 @@
 //! Every transformation (`grad`, `jvp`, `vmap`) reads one graph and writes another; `stablehlo` prints one.
 //! Variables are numbered in the order of their making, so equal programs make equal graphs.
 
+mod arrangements;
 mod blocks;
 mod builder;
 mod checks;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+pub use arrangements::hold_apart;
 pub use blocks::{adds_rows, in_blocks};
 pub use builder::{Builder, RULE};
 pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation, without_checks};

@@ -386,4 +386,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "lang/graph/src/stablehlo/quirks/widened.rs",
         shown: Shown::ByPrograms,
     },
+    Quirk {
+        number: 47,
+        name: "kernels read a reduction in one arrangement",
+        reason: "Element-wise operations that read the result of a reduction in two arrangements, such as its rows and its columns, are joined with it, and read memory that was never written for one of them. A barrier stands before that one.",
+        place: "lang/graph/src/graph/arrangements.rs",
+        shown: Shown::ByPrograms,
+    },
 ];
