@@ -4,7 +4,22 @@
 const LONGEST: usize = 64;
 
 /// Names of the standard library's modules, those to come included, and of its parts.
-const STANDARD: [&str; 9] = ["nn", "optim", "text", "data", "generate", "core", "macros", "misc", "std"];
+const STANDARD: [&str; 14] = [
+    "nn",
+    "optim",
+    "text",
+    "data",
+    "generate",
+    "linalg",
+    "distributions",
+    "training",
+    "solvers",
+    "fourier",
+    "core",
+    "macros",
+    "misc",
+    "std",
+];
 
 /// Names of devices on Windows, where no folder can be called so.
 const DEVICES: [&str; 22] = [

@@ -102,6 +102,9 @@ fn write(assistant: Option<Assistant>) -> Result<(), Failed> {
     ))
 }
 
+/// Sections of which the names alone are shown: few programs need one of their functions, and all of them would be a third of the text.
+const BY_NAME: [&str; 5] = ["linalg", "distributions", "training", "solvers", "fourier"];
+
 /// A text with the section in the place of the one that it has, or at its end. `None` if marks are not in pairs.
 fn with_section(text: &str, section: &str) -> Option<String> {
     let places = |mark: &str| text.match_indices(mark).map(|(place, _)| place).collect::<Vec<_>>();
@@ -128,9 +131,11 @@ fn with_section(text: &str, section: &str) -> Option<String> {
 fn context() -> String {
     let entries = docs::entries();
     let mut text = INTRODUCTION.to_owned();
-    text += "\n## All names\n\n`(f|g x)` stands for `(f x)` and `(g x)`; `name=1` is a default; a keyword is an option.\n\n```text\n";
+    text += "\n## All names\n\n`(f|g x)` stands for `(f x)` and `(g x)`; `name=1` is a default; a keyword is an option. \
+             `sheaf doc NAME` shows the arguments of a bare name.\n\n```text\n";
     for (section, entries) in docs::sections(&entries) {
-        let _ = writeln!(text, "{section}: {}", signatures(&entries));
+        let names = if BY_NAME.contains(&section) { names(&entries) } else { signatures(&entries) };
+        let _ = writeln!(text, "{section}: {names}");
     }
     if let Some(io) = entries.iter().find(|entry| entry.name == "io") {
         let _ = write!(text, "\n{}\n", io.help);
@@ -145,6 +150,11 @@ fn context() -> String {
         }
     }
     text + "```\n"
+}
+
+/// The names of a section. `sheaf doc` tells their arguments.
+fn names(entries: &[&Entry]) -> String {
+    entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// The signatures of a section, those with the same arguments together, without other names of the same function.

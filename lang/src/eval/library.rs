@@ -13,25 +13,52 @@ use super::names::Modules;
 use crate::program::{Import, Meaning, Module, is_private};
 use sheaf_syntax::{Form, FormKind};
 
+/// The text of a module with one file per subject.
+macro_rules! text {
+    ($module:literal, $($file:literal),*) => {
+        concat!($(include_str!(concat!("../../std/", $module, "/", $file, ".shf"))),*)
+    };
+}
+
 /// The standard library, by the name of each module.
-pub const STANDARD: [(&str, &str); 5] = [
-    ("nn", NEURAL),
+pub const STANDARD: [(&str, &str); 10] = [
+    (
+        "nn",
+        text!(
+            "nn",
+            "layers",
+            "normalisation",
+            "convolution",
+            "convolutions",
+            "pooling",
+            "recurrent",
+            "attention",
+            "grouped-attention",
+            "positions",
+            "experts",
+            "lora",
+            "losses",
+            "initialisers",
+            "orthogonal",
+            "older"
+        ),
+    ),
     ("optim", include_str!("../../std/optim.shf")),
     ("data", include_str!("../../std/data.shf")),
     ("text", include_str!("../../std/text.shf")),
     ("generate", include_str!("../../std/generate.shf")),
+    ("linalg", text!("linalg", "blocks", "cholesky", "eigen", "functions", "lu", "qr", "svd", "triangular")),
+    (
+        "distributions",
+        text!("distributions", "continuous", "discrete", "multivariate", "samplers", "special"),
+    ),
+    ("training", text!("training", "losses", "metrics", "optimisers", "schedules", "trees")),
+    (
+        "solvers",
+        text!("solvers", "fixed-point", "interpolation", "linear", "minimize", "odeint", "root", "vectors"),
+    ),
+    ("fourier", include_str!("../../std/fourier.shf")),
 ];
-
-/// One module, one file per subject.
-const NEURAL: &str = concat!(
-    include_str!("../../std/nn/layers.shf"),
-    include_str!("../../std/nn/convolution.shf"),
-    include_str!("../../std/nn/attention.shf"),
-    include_str!("../../std/nn/losses.shf"),
-    include_str!("../../std/nn/initialisers.shf"),
-    include_str!("../../std/nn/orthogonal.shf"),
-    include_str!("../../std/nn/older.shf"),
-);
 
 /// Modules that older programs use, now always available.
 const OLDER: [&str; 2] = ["macros", "misc"];

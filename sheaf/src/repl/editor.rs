@@ -163,7 +163,7 @@ mod tests {
             (":ti", 0, &[":time"]),
             ("(f :ti", 3, &[]),
             ("(use n", 5, &["nn"]),
-            ("(use ", 5, &["nn", "optim", "data", "text", "generate"]),
+            ("(use ", 5, &super::STANDARD.map(|(name, _)| name)),
             ("(f ", 3, &[]),
         ];
         for (before, start, wanted) in cases {

@@ -1,11 +1,11 @@
 """Every builtin with a meaning in JAX, beside that meaning."""
 
 from dtypes import FLOATS, INTEGERS, WIDE
-from table import elementwise, functions, indexing, library, reductions, shapes
+from table import distributions, elementwise, fourier, functions, indexing, layers, library, linear, reductions, shapes, solvers, training
 
 ENTRIES = [
     entry
-    for module in (elementwise, reductions, shapes, indexing, functions, library)
+    for module in (elementwise, reductions, shapes, indexing, functions, library, distributions, linear, fourier, solvers, layers, training)
     for entry in module.ENTRIES
 ]
 

@@ -5,6 +5,7 @@ mod digits;
 mod gpt2;
 mod minilm;
 mod others;
+mod statistics;
 mod tokens;
 
 use std::path::Path;
