@@ -68,12 +68,13 @@ bench: ## Measure speed, against the figures in benches/
 	cargo build --locked --release -p sheaf # which one of them runs
 	cargo bench --locked -p sheaf-benches
 
-peers: ## Time products, convolutions, small networks, loops and generation beside JAX, and PyTorch (PYTORCH=a Python that has it)
+peers: ## Time products, convolutions, small networks, loops, generation and linear algebra beside JAX, and PyTorch (PYTORCH=a Python that has it)
 	scripts/bootstrap
 	cargo build --locked --release -p sheaf
 	python=$$(scripts/jax-python) && $$python benches/peers/peers.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH)) && \
 		$$python benches/peers/loops.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH)) && \
-		$$python benches/peers/generation.py --sheaf $(sheaf)
+		$$python benches/peers/generation.py --sheaf $(sheaf) && \
+		$$python benches/peers/linalg.py --sheaf $(sheaf)
 
 nanogpt: ## Train a small GPT on Shakespeare for 1,000 steps, and the same in JAX; losses within 1 %
 	scripts/bootstrap

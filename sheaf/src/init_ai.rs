@@ -17,20 +17,13 @@ use crate::output::print_line;
 const INTRODUCTION: &str = include_str!("init_ai/introduction.md");
 
 /// Names whose signature does not say enough: their examples follow the list of names.
-const SHOWN: [&str; 24] = [
+const SHOWN: [&str; 17] = [
     "einsum",
-    "concat",
-    "tensor-split",
-    "one-hot",
     "scatter-add",
     "top_k",
     "choice",
-    "random-categorical",
-    "sort",
-    "tree-reduce",
-    "get-in",
-    "str-call",
     "format",
+    "get-in",
     "jvp",
     "checkpoint",
     "defgrad",
@@ -103,7 +96,8 @@ fn write(assistant: Option<Assistant>) -> Result<(), Failed> {
 }
 
 /// Sections of which the names alone are shown: few programs need one of their functions, and all of them would be a third of the text.
-const BY_NAME: [&str; 5] = ["linalg", "distributions", "training", "solvers", "fourier"];
+const BY_NAME: [&str; 8] =
+    ["optim", "text", "generate", "linalg", "distributions", "training", "solvers", "fourier"];
 
 /// A text with the section in the place of the one that it has, or at its end. `None` if marks are not in pairs.
 fn with_section(text: &str, section: &str) -> Option<String> {
@@ -132,7 +126,8 @@ fn context() -> String {
     let entries = docs::entries();
     let mut text = INTRODUCTION.to_owned();
     text += "\n## All names\n\n`(f|g x)` stands for `(f x)` and `(g x)`; `name=1` is a default; a keyword is an option. \
-             `sheaf doc NAME` shows the arguments of a bare name.\n\n```text\n";
+             `sheaf doc NAME` shows the arguments of a bare \
+             name; `t|beta-cdf|ppf` are four names.\n\n```text\n";
     for (section, entries) in docs::sections(&entries) {
         let names = if BY_NAME.contains(&section) { names(&entries) } else { signatures(&entries) };
         let _ = writeln!(text, "{section}: {names}");
@@ -152,9 +147,29 @@ fn context() -> String {
     text + "```\n"
 }
 
-/// The names of a section. `sheaf doc` tells their arguments.
+/// The names of a section. Those with one first word stand together, and first words with the same names: `t|beta-cdf|ppf`.
+/// `sheaf doc` tells their arguments.
 fn names(entries: &[&Entry]) -> String {
-    entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(" ")
+    let mut families: Vec<(&str, Vec<&str>)> = Vec::new();
+    for entry in entries {
+        let (word, rest) = entry.name.split_once('-').unwrap_or((&entry.name, ""));
+        match families.iter_mut().find(|(known, _)| *known == word && !rest.is_empty()) {
+            Some((_, names)) => names.push(rest),
+            None => families.push((word, vec![rest])),
+        }
+    }
+    let mut alike: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for (word, names) in families {
+        match alike.iter_mut().find(|(_, known)| *known == names && !names[0].is_empty()) {
+            Some((words, _)) => words.push(word),
+            None => alike.push((vec![word], names)),
+        }
+    }
+    let shown = alike.iter().map(|(words, names)| match names[..] {
+        [""] => words.join(" "),
+        _ => format!("{}-{}", words.join("|"), names.join("|")),
+    });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 /// The signatures of a section, those with the same arguments together, without other names of the same function.

@@ -1,4 +1,4 @@
-//! The language guide: every block of code on the page runs, and gives the result shown.
+//! The language guide and the page of the wider library: every block of code runs, and gives the result shown.
 //!
 //! A block that begins with `; file: NAME` is that file. The others of a chapter are one file of examples, checked by
 //! `sheaf test`. In a `console` block, each command is followed by its output.
@@ -6,6 +6,7 @@
 use sheaf_tests::Sandbox;
 
 const GUIDE: &str = include_str!("../../../docs/guide.md");
+const LIBRARY: &str = include_str!("../../../docs/library.md");
 
 /// A chapter: its title, and its blocks, each with its language.
 struct Chapter<'a> {
@@ -37,8 +38,20 @@ fn chapters(page: &str) -> Vec<Chapter<'_>> {
 
 #[test]
 fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
+    let (chapters, commands) = check(GUIDE);
+    assert!(chapters > 10 && commands >= 4, "{chapters} chapters, {commands} commands");
+}
+
+#[test]
+fn every_block_of_the_library_runs_and_gives_what_it_shows() {
+    let (chapters, _) = check(LIBRARY);
+    assert!(chapters >= 5, "{chapters} chapters");
+}
+
+/// Runs the blocks of a page; the numbers of chapters and of commands.
+fn check(page: &str) -> (usize, usize) {
     let sandbox = Sandbox::with_compiler().unwrap_or_default();
-    let chapters = chapters(GUIDE);
+    let chapters = chapters(page);
     let mut commands = 0;
     for (number, chapter) in chapters.iter().enumerate() {
         let mut examples = String::new();
@@ -60,7 +73,7 @@ fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
             assert_eq!(output.code, Some(0), "{}\n{output}", chapter.title);
         }
     }
-    assert!(chapters.len() > 10 && commands >= 4, "{} chapters, {commands} commands", chapters.len());
+    (chapters.len(), commands)
 }
 
 /// Runs the commands of a block; returns their number.
