@@ -90,7 +90,7 @@ impl Interp {
             .map(|t| trace.input(t.ty().clone(), t.concrete().cloned(), Some(Origin::Made(span))))
             .collect();
         let inner = replaced(args, traced, &inputs);
-        let result = inner.and_then(|inner| self.call_plain(closure, inner, span));
+        let result = inner.and_then(|inner| self.call_within(&trace, closure, inner, span));
         self.tracing.level -= 1;
         let result = result.map_err(|signal| outer_signal(signal, &trace, level, &inputs, &operands))?;
         let here = |value: &Value| traced(value).filter(|t| t.is_traced_at(level));
@@ -118,6 +118,20 @@ impl Interp {
             Some(_) => Ok(Value::from(outs.next().expect("a result for each"))),
             None => Ok(leaf[0].clone()),
         })
+    }
+
+    /// The result of a call that `trace` records, with all that it makes of known numbers.
+    fn call_within(
+        &mut self,
+        trace: &Rc<Trace>,
+        closure: &Closure,
+        args: Args,
+        span: Span,
+    ) -> Eval<Value> {
+        self.tracing.regions.borrow_mut().closed.push(Rc::clone(trace));
+        let result = self.call_plain(closure, args, span);
+        self.tracing.regions.borrow_mut().closed.pop();
+        result
     }
 
     #[allow(clippy::too_many_arguments, reason = "they are what a call consists of")]
@@ -154,7 +168,7 @@ impl Interp {
         given.push(replaced(std::slice::from_ref(result), here, &cotangents)?.swap_remove(0));
         given.extend(replaced(args, traced, &inputs)?);
         let closure = Closure { code: gradient, captured: Vec::new() };
-        let found = self.call_plain(&closure, given, span).map_err(|signal| match &*signal {
+        let found = self.call_within(&trace, &closure, given, span).map_err(|signal| match &*signal {
             Stop::Trace(stop) if !matches!(stop.reason, Reason::Effect(_)) => {
                 let d =
                     Diagnostic::error(format!("the gradient of {name} asks for a value that is not known"))

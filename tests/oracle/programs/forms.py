@@ -28,6 +28,19 @@ def let(g, shape, depth, scope):
     return Node(shape, f"(let [{name} $0] $1)", f"(lambda {name}: $1)($0)", parts, ((), (name,)))
 
 
+def arranged_twice(g, shape, depth, scope):
+    """A tensor in two arrangements: a matrix and its transpose, or a vector as a column and as a row."""
+    if len(shape) != 2 or shape[0] != shape[1]:
+        return None
+    y = g.name()
+    if g.random.random() < 0.5:
+        part = g.expression(shape, depth, scope)
+        return Node(shape, f"(let [{y} $0] (+ (tanh {y}) (transpose {y})))", f"(lambda {y}: jnp.tanh({y}) + {y}.T)($0)", (part,))
+    part = g.expression(shape[:1], depth, scope)
+    pairs = f"(let [{y} $0] (- (expand-dims {y} 1) (tanh (expand-dims {y} 0))))"
+    return Node(shape, pairs, f"(lambda {y}: {y}[:, None] - jnp.tanh({y}[None, :]))($0)", (part,))
+
+
 def dictionary(g, shape, depth, scope):
     """A dictionary by name, or taken apart."""
     first, second = g.pick(SHAPES), g.pick(SHAPES)
@@ -193,6 +206,6 @@ def recomputed(g, shape, depth, scope):
 
 
 MAKERS = [
-    let, let, dictionary, dictionary, closure, closure, call, call, call, repeat, repeat, long_repeat, repeat_pair, while_loop,
+    let, let, arranged_twice, dictionary, dictionary, closure, closure, call, call, call, repeat, repeat, long_repeat, repeat_pair, while_loop,
     reduce, reduce, layers, layers, scan, scan, mapped, mapped, dictionary_mapped, all_leaves, listed, gradient, tangent, recomputed,
 ]
