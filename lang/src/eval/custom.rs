@@ -121,13 +121,7 @@ impl Interp {
     }
 
     /// The result of a call that `trace` records, with all that it makes of known numbers.
-    fn call_within(
-        &mut self,
-        trace: &Rc<Trace>,
-        closure: &Closure,
-        args: Args,
-        span: Span,
-    ) -> Eval<Value> {
+    fn call_within(&mut self, trace: &Rc<Trace>, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         self.tracing.regions.borrow_mut().closed.push(Rc::clone(trace));
         let result = self.call_plain(closure, args, span);
         self.tracing.regions.borrow_mut().closed.pop();

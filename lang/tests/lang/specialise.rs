@@ -461,3 +461,13 @@ fn programs_that_do_not_repay_end_in_interpretation() {
     assert!(out.starts_with("error: f cannot be compiled: its arguments keep changing"), "{out}");
     assert!(out.contains("index-update"), "{out}");
 }
+
+/// What a gradient of `defgrad` makes of known numbers is part of it, however large.
+#[test]
+fn a_gradient_of_its_own_makes_large_tensors() {
+    let program = "(defn double [x] (* 2 x)) (defgrad double [x] [y] [g] (* g (eye 300)))
+        (defn step [x] ((grad (fn [x] (sum (double x)))) x)) (sum (step (ones '[300 300])))";
+    let (result, compiled) = on_device(Jit::Always, program);
+    assert_eq!(result, "=> tensor f32[] = 300.0");
+    assert_eq!(compiled, ["step"]);
+}
