@@ -83,13 +83,10 @@ const NAMES: &[(&[&str], &str)] = &[
     // Tensors.
     (&["array", "asarray", "Tensor", "DeviceArray"], "a vector literal is a tensor: [1 2 3]"),
     (&["matmul", "mm", "bmm"], "write (@ a b)"),
+    (&["inverse"], "write (inv a)"),
     (
-        &[
-            "inv", "inverse", "pinv", "solve", "lstsq", "det", "slogdet", "svd", "qr", "eig", "eigh",
-            "cholesky",
-        ],
-        "there is no linear algebra beyond @, dot, outer, einsum, trace and norm; a system of equations can be solved by \
-         descent: minimise (sum (square (- (@ a x) b)))",
+        &["eig", "eigvals"],
+        "write (eigh a) or (eigvalsh a), which take symmetric matrices; there are no complex numbers",
     ),
     (&["concatenate", "cat", "vstack", "hstack"], "write (concat a b :axis 0), or (stack (list a b))"),
     (&["unsqueeze", "expand_dims", "newaxis"], "write (expand-dims x axis)"),

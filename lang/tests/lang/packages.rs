@@ -91,7 +91,7 @@ fn a_package_sees_its_own_files_and_dependencies_alone() {
     1 │ (use attention/missing)
       │ ----------------------- while loading attention/missing here
       │
-      = help: `sheaf add plots` adds a package; a file of yours is used as (use ./file.shf); the standard library has nn, optim, data, text, generate, linalg, distributions, training, solvers, fourier, linalg, distributions, training, solvers, fourier
+      = help: `sheaf add plots` adds a package; a file of yours is used as (use ./file.shf); the standard library has nn, optim, data, text, generate, linalg, distributions, training, solvers, fourier
     ");
 }
 
@@ -182,6 +182,6 @@ fn failures_are_shown_with_the_users_line() {
     1 │ (use plots)
       │ ^^^^^^^^^^^ used here
       │
-      = help: `sheaf add plots` adds a package; a file of yours is used as (use ./file.shf); the standard library has nn, optim, data, text, generate, linalg, distributions, training, solvers, fourier, linalg, distributions, training, solvers, fourier
+      = help: `sheaf add plots` adds a package; a file of yours is used as (use ./file.shf); the standard library has nn, optim, data, text, generate, linalg, distributions, training, solvers, fourier
     ");
 }
