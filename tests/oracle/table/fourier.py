@@ -37,7 +37,8 @@ PAIRS = [
 
 REAL = [
     Entry("rfft", "(rfft x)", lambda x: parts(F.rfft(x)), singles((6,), (2, 5), (2,), (1,), (67,), (48,))),
-    Entry("rfft2", "(rfft2 x)", lambda x: parts(F.rfft2(x)), singles((2, 4), (2, 3, 3), (6, 10))),
+    # Of even lengths, some imaginary parts are 0 but for rounding.
+    Entry("rfft2", "(rfft2 x)", lambda x: parts(F.rfft2(x)), singles((3, 5), (2, 3, 3), (5, 9))),
     Entry("fftfreq", "(* x (fftfreq 6 0.5))", lambda x: x * F.fftfreq(6, 0.5), singles((6,)), order=1),
     Entry("rfftfreq", "(* x (rfftfreq 7 0.5))", lambda x: x * F.rfftfreq(7, 0.5), singles((4,)), order=1),
 ]
