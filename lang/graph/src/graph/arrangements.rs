@@ -4,11 +4,10 @@
 //! rows and columns of pairwise distances or a matrix and its transpose, it computes tiles for one of them, and reads memory that was never
 //! written for the other (Q47).
 
-use std::collections::HashSet;
-
 use smallvec::SmallVec;
 
-use super::{Builder, Equation, Graph, RULE, Var};
+use super::part::with_barriers;
+use super::{Equation, Graph, Var};
 use crate::primitives::{BroadcastInDim, OptimizationBarrier, Reshape, Transpose};
 
 /// For each axis of a variable, the axis of the root that it follows.
@@ -19,41 +18,22 @@ type Axes = SmallVec<[Option<usize>; 4]>;
 struct Reading {
     root: Var,
     axes: Axes,
-    /// Position of the last equation that arranged it anew.
-    arranged: Option<usize>,
+    /// The variable that was arranged last on the way.
+    arranged: Option<Var>,
 }
 
 /// Maximum results that a variable is computed of: a kernel has fewer.
 const MAX_READINGS: usize = 32;
 
-/// `graph` with a barrier before each arrangement of a result that element-wise operations read in another one too; `None` if
-/// there is none.
+/// `graph` with a barrier behind each value of which element-wise operations read two arrangements; `None` if there is none.
 pub fn hold_apart(graph: &Graph) -> Option<Graph> {
-    let held = conflicts(graph);
-    if held.is_empty() {
-        return None;
-    }
-    let mut b = Builder::new();
-    let inputs = b.inputs_of(graph);
-    let mut position = 0;
-    let outputs = graph.rebuild(&inputs, |eqn, operands| {
-        b.span = eqn.span;
-        let barrier = held.contains(&position).then(|| b.apply_all(OptimizationBarrier, operands));
-        position += 1;
-        b.bind(eqn.op.clone(), barrier.as_deref().unwrap_or(operands)).expect(RULE)
-    });
-    Some(b.finish(outputs))
-}
-
-/// Positions of the equations that arrange a result in another way than some equation reads it too.
-fn conflicts(graph: &Graph) -> HashSet<usize> {
-    let mut held = HashSet::new();
+    let mut held = vec![false; graph.types.len()];
     let mut readings: Vec<Vec<Reading>> = vec![Vec::new(); graph.types.len()];
-    for (position, eqn) in graph.equations.iter().enumerate() {
+    for eqn in &graph.equations {
         let read = if eqn.inputs.is_empty() || eqn.op.is::<OptimizationBarrier>() {
             Some(Vec::new())
         } else if arranges(eqn) {
-            arranged(graph, eqn, position, &readings[eqn.inputs[0].index()])
+            arranged(graph, eqn, &readings[eqn.inputs[0].index()])
         } else if eqn.op.is_elementwise() {
             let all: Vec<&Reading> = eqn.inputs.iter().flat_map(|v| &readings[v.index()]).collect();
             let joined = joined(graph, &all, &mut held);
@@ -65,15 +45,15 @@ fn conflicts(graph: &Graph) -> HashSet<usize> {
             readings[var.index()] = read.clone().unwrap_or_else(|| vec![root(graph, *var)]);
         }
     }
-    held
+    held.contains(&true).then(|| with_barriers(graph, &held))
 }
 
 fn root(graph: &Graph, var: Var) -> Reading {
     Reading { root: var, axes: (0..graph.ty(var).rank()).map(Some).collect(), arranged: None }
 }
 
-/// The readings without those that are alike; of two of one root that differ, the arrangement of fewer elements is held.
-fn joined(graph: &Graph, all: &[&Reading], held: &mut HashSet<usize>) -> Vec<Reading> {
+/// The readings without those that are alike. Of two arrangements of one root, the value of fewer elements that is arranged is held.
+fn joined(graph: &Graph, all: &[&Reading], held: &mut [bool]) -> Vec<Reading> {
     let mut joined: Vec<Reading> = Vec::new();
     for reading in all {
         let known = |other: &Reading| other.root == reading.root && other.axes == reading.axes;
@@ -81,10 +61,11 @@ fn joined(graph: &Graph, all: &[&Reading], held: &mut HashSet<usize>) -> Vec<Rea
             continue;
         }
         for other in joined.iter().filter(|other| other.root == reading.root) {
-            let ways = || reading.arranged.into_iter().chain(other.arranged);
-            if !ways().any(|way| held.contains(&way)) {
-                let size = |way: &usize| graph.ty(graph.equations[*way].inputs[0]).count();
-                held.extend(ways().min_by_key(size));
+            let arranged = || reading.arranged.into_iter().chain(other.arranged);
+            if !arranged().any(|var| held[var.index()])
+                && let Some(var) = arranged().min_by_key(|var| graph.ty(*var).count())
+            {
+                held[var.index()] = true;
             }
         }
         joined.push((*reading).clone());
@@ -97,7 +78,7 @@ fn arranges(eqn: &Equation) -> bool {
 }
 
 /// The readings of the result of an equation that arranges its operand; `None` if axes are split or joined.
-fn arranged(graph: &Graph, eqn: &Equation, position: usize, read: &[Reading]) -> Option<Vec<Reading>> {
+fn arranged(graph: &Graph, eqn: &Equation, read: &[Reading]) -> Option<Vec<Reading>> {
     let from = &graph.ty(eqn.inputs[0]).shape;
     let to = &graph.ty(eqn.outputs[0]).shape;
     // For each axis of the result, that of the operand.
@@ -117,7 +98,7 @@ fn arranged(graph: &Graph, eqn: &Equation, position: usize, read: &[Reading]) ->
         root: reading.root,
         // An axis of one element follows none.
         axes: axes.iter().map(|axis| axis.filter(|a| from[*a] != 1).and_then(|a| reading.axes[a])).collect(),
-        arranged: Some(position),
+        arranged: Some(eqn.inputs[0]),
     };
     Some(read.iter().map(follow).collect())
 }
@@ -125,7 +106,7 @@ fn arranged(graph: &Graph, eqn: &Equation, position: usize, read: &[Reading]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::evaluate;
+    use crate::graph::{Builder, evaluate};
     use crate::tensor::{DType, HostTensor, TensorType};
 
     /// The number of barriers, and the same values with them.

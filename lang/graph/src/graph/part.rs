@@ -153,7 +153,7 @@ fn union(read: &[Vec<Var>], vars: &[Var]) -> Vec<Var> {
     all
 }
 
-fn with_barriers(graph: &Graph, parted: &[bool]) -> Graph {
+pub(super) fn with_barriers(graph: &Graph, parted: &[bool]) -> Graph {
     let mut b = Builder::new();
     let inputs = b.inputs_of(graph);
     let outputs = graph.rebuild(&inputs, |eqn, operands| {
