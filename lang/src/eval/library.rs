@@ -43,7 +43,7 @@ pub const STANDARD: [(&str, &str); 10] = [
             "older"
         ),
     ),
-    ("optim", include_str!("../../std/optim.shf")),
+    ("optim", text!("optim", "optimisers", "variants", "schedules")),
     ("data", include_str!("../../std/data.shf")),
     ("text", include_str!("../../std/text.shf")),
     ("generate", include_str!("../../std/generate.shf")),
@@ -52,7 +52,7 @@ pub const STANDARD: [(&str, &str); 10] = [
         "distributions",
         text!("distributions", "continuous", "discrete", "multivariate", "samplers", "special"),
     ),
-    ("training", text!("training", "losses", "metrics", "optimisers", "schedules", "trees")),
+    ("training", text!("training", "accumulation", "losses", "metrics", "trees")),
     (
         "solvers",
         text!("solvers", "fixed-point", "interpolation", "linear", "minimize", "odeint", "root", "vectors"),
