@@ -13,9 +13,10 @@ use sheaf_syntax::diagnostic::Diagnostic;
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "-convolution",
-        "(-convolution x kernel axes stride padding)",
-        "the convolution of [batch, space.., channels] over so many axes",
-        (5, 5),
+        "(-convolution x kernel axes stride padding dilation groups spread)",
+        "the convolution of [batch, space.., channels] over so many axes; the entries of x are `spread` apart, with zeros between \
+         them, and those of the kernel `dilation`",
+        (8, 8),
         convolution,
     ),
     Builtin::new(
@@ -46,12 +47,33 @@ fn convolution(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         .into());
     }
     let (x, kernel) = interp.promote(&x, &kernel)?;
-    let window = &kernel.shape()[..n];
-    let strides = sizes(&args[3], n, ":stride")?;
-    let padding = margins(&args[4], &x.shape()[1..=n], window, &strides)?;
-    check_fit(x.ty(), window, &padding)?;
-    let op = p::Convolution { strides, padding, ..p::Convolution::plain(n) };
+    let [strides, dilation, spread] =
+        [(3, ":stride"), (5, ":dilation"), (7, ":stride")].map(|(i, name)| sizes(&args[i], n, name));
+    let (strides, kernel_dilation, input_dilation) = (strides?, dilation?, spread?);
+    let apart = |extents: &[usize], by: &[usize]| -> Shape {
+        extents.iter().zip(by).map(|(extent, by)| p::dilated(*extent, *by) as usize).collect()
+    };
+    let window = apart(&kernel.shape()[..n], &kernel_dilation);
+    let space = apart(&x.shape()[1..=n], &input_dilation);
+    let padding = margins(&args[4], &space, &window, &strides)?;
+    check_fit(x.ty(), &space, &window, &padding)?;
+    let groups = groups(&args[6], x.ty(), kernel.ty())?;
+    let op = p::Convolution { strides, padding, input_dilation, kernel_dilation, groups };
     Ok(Value::from(interp.op(op, &[&x, &kernel])?))
+}
+
+/// The number of groups of channels, which divides channels and features.
+fn groups(value: &Value, x: &TensorType, kernel: &TensorType) -> Eval<usize> {
+    let groups = sizes(value, 1, ":groups")?[0];
+    let [.., own, features] = kernel.shape[..] else { unreachable!("its rank was checked") };
+    let channels = x.shape[x.rank() - 1];
+    if groups == 1 || own.checked_mul(groups) == Some(channels) && features.is_multiple_of(groups) {
+        return Ok(groups);
+    }
+    fail(format!(
+        "{groups} groups of {channels} channels want a kernel [.. {} features], with as many features for each group, got {kernel}",
+        channels / groups
+    ))
 }
 
 fn windows(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
@@ -67,7 +89,7 @@ fn windows(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let window = sizes(&args[1], n, "the window")?;
     let strides = sizes(&args[2], n, ":stride")?;
     let padding = margins(&args[3], &x.shape()[1..=n], &window, &strides)?;
-    check_fit(x.ty(), &window, &padding)?;
+    check_fit(x.ty(), &x.shape()[1..=n], &window, &padding)?;
     let fill = match &args[4] {
         Value::Keyword(key) if *key == "lowest" => lowest(x.ty().dtype),
         _ => HostTensor::filled(x.ty().dtype, Shape::new(), 0.0),
@@ -209,15 +231,15 @@ fn margins(
 }
 
 /// Fails if the window is larger than the padded input.
-fn check_fit(x: &TensorType, window: &[usize], padding: &[(i64, i64)]) -> Eval<()> {
+fn check_fit(x: &TensorType, space: &[usize], window: &[usize], padding: &[(i64, i64)]) -> Eval<()> {
     for (axis, (size, (low, high))) in window.iter().zip(padding).enumerate() {
-        let extent = x.shape[axis + 1] + (low + high) as usize;
+        let extent = space[axis] + (low + high) as usize;
         if *size > extent {
             let padded = if low + high > 0 { format!(" ({extent} with padding)") } else { String::new() };
             return Err(Diagnostic::error(format!(
                 "a window of {size} does not fit into axis {} of {x}, which has {} entries{padded}",
                 axis + 1,
-                x.shape[axis + 1]
+                space[axis]
             ))
             .help(":padding :same makes room for it")
             .into());

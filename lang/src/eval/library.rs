@@ -29,7 +29,6 @@ pub const STANDARD: [(&str, &str); 10] = [
             "layers",
             "normalisation",
             "convolution",
-            "convolutions",
             "pooling",
             "recurrent",
             "attention",

@@ -33,7 +33,7 @@ pub struct Convolution {
 }
 
 /// The extent of `n` elements that are `dilation` apart.
-fn dilated(n: usize, dilation: usize) -> i64 {
+pub fn dilated(n: usize, dilation: usize) -> i64 {
     if n == 0 { 0 } else { (n as i64 - 1) * dilation as i64 + 1 }
 }
 
