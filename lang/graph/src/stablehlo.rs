@@ -282,6 +282,11 @@ impl Lowering<'_> {
         }
     }
 
+    /// True if the program runs on a processor.
+    pub fn is_for_processor(&self) -> bool {
+        self.emitter.model != Model::Gpu
+    }
+
     /// The number of operands.
     pub fn operand_count(&self) -> usize {
         self.eqn.inputs.len()

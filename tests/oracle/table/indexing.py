@@ -51,6 +51,9 @@ ENTRIES = [
           [[k(*a), indices(*i), k(*v)] for k in (real, i32, u32)
            for a, i, v in (((3,), (4,), (4,)), ((3,), (), ()), ((3, 2), (4,), (4, 2)), ((3, 2), (2, 2), (2, 2, 2)))]),
     Entry("sort", "(sort x)", jnp.sort, [[k(*s)] for k in (ranked, unlike, u32) for s in ((5,), (2, 3))]),
+    # Long rows are sorted in another way than short ones.
+    Entry("sort", "(sort x)", jnp.sort, [[k(*s)] for k in (ranked, u32) for s in ((70,), (2, 40))], order=0),
+    Entry("argsort", "(argsort x)", jnp.argsort, [[unlike(70)], [i32(3, 40, low=0, high=3)], [ranked(40)]], order=0),
     Entry("sort", "(sort x :axis 0)", lambda x: jnp.sort(x, 0), [[ranked(3, 2)]]),
     Entry("sort", "(sort x :reverse)", lambda x: jnp.sort(x, descending=True), [[ranked(5)], [u32(2, 3)]]),
     Entry("argsort", "(argsort x)", jnp.argsort, [[k(*s)] for k in (ranked, i32, u32) for s in ((5,), (2, 3))], order=0),

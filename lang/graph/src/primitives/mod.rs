@@ -30,6 +30,7 @@ mod scan_kernel;
 mod scan_lowering;
 mod sort_lowering;
 mod sort_network;
+mod sort_radix;
 mod sort_ranks;
 mod watch;
 

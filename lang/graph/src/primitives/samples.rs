@@ -233,18 +233,27 @@ fn indexing() -> Vec<Sample> {
         smooth(Sort { axis: 1 }, &[(F32, &[3, 5], Distinct)]),
         smooth(Sort { axis: 0 }, &[(F32, &[4, 2], Distinct), (F32, &[4, 2], Any), (I32, &[4, 2], Any)]),
         discrete(Sort { axis: 0 }, &[(F32, &[40], Special), (I32, &[40], Any)]),
-        // Long enough for the sorting network.
+        // Long enough for a sort by digits, and for wide digits.
         discrete(Sort { axis: 0 }, &[(F32, &[100, 2], Special), (F32, &[100, 2], Any)]),
         discrete(
             Sort { axis: 1 },
             &[(U32, &[2, 128], Special), (I32, &[2, 128], Any), (Bool, &[2, 128], Any)],
         ),
         discrete(Sort { axis: 0 }, &[(I32, &[65], Special)]),
+        discrete(Sort { axis: 1 }, &[(F32, &[2, 2100], Special), (I32, &[2, 2100], Any)]),
+        discrete(Sort { axis: 0 }, &[(I16, &[2100], Special), (I32, &[2100], Any)]),
+        // More rows than workgroups.
+        discrete(Sort { axis: 1 }, &[(F32, &[70, 40], Any), (I32, &[70, 40], Any)]),
     ];
+    for dtype in [F16, BF16, F64] {
+        all.push(discrete(Sort { axis: 0 }, &[(dtype, &[40], Special), (I32, &[40], Any)]));
+    }
     for dtype in INTEGERS {
         // Many ties: stability shows in the second operand.
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Small), (F32, &[30], Any)]));
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Special)]));
+        all.push(discrete(Sort { axis: 0 }, &[(dtype, &[40], Small), (F32, &[40], Any)]));
+        all.push(discrete(Sort { axis: 0 }, &[(dtype, &[40], Special)]));
         all.push(discrete(GatherRows, &[(dtype, &[4, 2], Any), (I32, &[3], Index { limit: 4 })]));
         all.push(discrete(
             ScatterAdd,
@@ -253,6 +262,7 @@ fn indexing() -> Vec<Sample> {
     }
     all.push(discrete(GatherRows, &[(Bool, &[4, 2], Any), (I32, &[3], Index { limit: 4 })]));
     all.push(discrete(Sort { axis: 0 }, &[(Bool, &[9], Any), (I32, &[9], Any)]));
+    all.push(discrete(Sort { axis: 0 }, &[(Bool, &[40], Any), (I32, &[40], Any)]));
     all.push(discrete(DynamicSlice { sizes: sizes() }, &[(Bool, &[4, 3], Any), at, at]));
     all.push(discrete(DynamicUpdateSlice, &[(U32, &[4], Any), (U32, &[3], Any), at]));
     all

@@ -151,7 +151,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 13,
         name: "sorts are not stable",
-        reason: "`is_stable` of `sort` is ignored: sorts are written as comparisons or as a network, whose keys have positions beside them.",
+        reason: "`is_stable` of `sort` is ignored: sorts are written as comparisons, digit by digit, or as a network.",
         place: "lang/graph/src/primitives/sort_lowering.rs",
         shown: Shown::ByPrograms,
     },
