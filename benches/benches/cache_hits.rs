@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sheaf_artifacts::{Action, Cpu, Lookup};
+use sheaf_benches::median_of;
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::{
     BUDGET, Claim, Compilation, RemoteAddress, RemoteSettings, Remotes, SignedClaim, Store, TrustedKeys,
@@ -26,11 +27,6 @@ fn main() {
 }
 
 /// The median, in seconds.
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
 fn action(number: usize) -> Action {
     Action {
         program: format!("module @sheaf {{ // {number}\n}}"),
@@ -82,7 +78,7 @@ fn hits_in_the_store(folder: &Path, key: &SecretKey) {
                 action
             })
             .collect();
-        let mut times: Vec<f64> = all
+        let times: Vec<f64> = all
             .iter()
             .map(|action| {
                 let start = Instant::now();
@@ -94,7 +90,7 @@ fn hits_in_the_store(folder: &Path, key: &SecretKey) {
             .collect();
         println!(
             "a hit in the store, {size} bytes: {:.3} ms (median of {HITS}; key, signature, digest)",
-            1e3 * median(&mut times)
+            1e3 * median_of(times)
         );
     }
 }
@@ -138,7 +134,7 @@ fn hits_at_a_remote(folder: &Path, key: &SecretKey) {
         assert_eq!(remotes.finish(Duration::from_secs(120)), 0);
         assert_eq!(remotes.troubles(), []);
         let remotes = open();
-        let mut times: Vec<f64> = all
+        let times: Vec<f64> = all
             .iter()
             .map(|(action, address)| {
                 let start = Instant::now();
@@ -155,8 +151,8 @@ fn hits_at_a_remote(folder: &Path, key: &SecretKey) {
             .collect();
         println!(
             "a hit over loopback http, {size} bytes: {:.3} ms; handing an upload over: {:.4} ms (medians of {HITS})",
-            1e3 * median(&mut times),
-            1e3 * median(&mut puts)
+            1e3 * median_of(times),
+            1e3 * median_of(puts)
         );
     }
     drop(stop);

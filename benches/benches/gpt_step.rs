@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sheaf_benches::without_barriers;
+use sheaf_benches::{median_of, paired_ratio, without_barriers};
 use sheaf_graph::graph::{Donation, Graph, donations};
 use sheaf_graph::stablehlo::{Model, emit_donating};
 use sheaf_graph::tensor::{DType, HostTensor};
@@ -63,14 +63,17 @@ fn measure() {
             }
         }
     }
-    let reference = variants[1].median();
-    println!("GPT training step, {} arguments donated; medians of {ROUNDS} calls", donated.len());
+    let reference = variants[1].times.clone();
+    println!(
+        "GPT training step, {} arguments donated; medians of {ROUNDS} calls, and of the ratios within each round",
+        donated.len()
+    );
     for variant in &variants {
         println!(
             "  {:37} {:6.2} ms, {:4.2} of the time without donation, {:5.1} MB at most, {} equations, compiled in {:.1} s",
             variant.name,
-            variant.median(),
-            variant.median() / reference,
+            median_of(variant.times.clone()),
+            paired_ratio(&variant.times, &reference),
             variant.peak as f64 / 1e6,
             variant.equations,
             variant.compilation,
@@ -181,12 +184,6 @@ impl Variant {
             let result = results[*output].take().expect("a result for one argument");
             give(&mut self.frame, &self.consumed, *argument, result);
         }
-    }
-
-    fn median(&self) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_unstable_by(f64::total_cmp);
-        times[times.len() / 2]
     }
 }
 

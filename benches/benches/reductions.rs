@@ -1,6 +1,7 @@
-//! Long reductions in blocks against single chains, as IREE accumulates by default: the processor time of a call with one
-//! worker. The calls alternate, so that other load on the machine affects both. The device is that of a run: its pool keeps memory, while
-//! page faults take up to five times as long as a program on a device without one.
+//! Long reductions in blocks against single chains, as IREE accumulates by default: the processor time of a call on one core.
+//! The calls alternate, so that other load on the machine affects both. The device is that of a run, with one worker if it has any: the
+//! hand-over to a worker takes longer than small programs, which run without. Its pool keeps memory, while page faults take up to five
+//! times as long as a program on a device without one.
 //!
 //! Both are compiled with the engine's flags; chains are also compiled with the target's flags alone. `cargo bench -p
 //! sheaf-benches --bench reductions -- softmax` measures the cases whose name contains that.
@@ -10,6 +11,7 @@ use std::num::NonZero;
 use std::rc::Rc;
 
 use rustix::time::{ClockId, clock_gettime};
+use sheaf_benches::{median_of, paired_ratio};
 use sheaf_graph::graph::Graph;
 use sheaf_graph::primitives::registry::Random;
 use sheaf_graph::stablehlo::{self, Module};
@@ -17,7 +19,7 @@ use sheaf_graph::tensor::{DType, HostTensor, element_count};
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
 use sheaf_loader::SystemHost;
-use sheaf_loader::alternatives;
+use sheaf_loader::{PlacementPolicy, alternatives, plan};
 use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, Workers, sha256};
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;
@@ -76,17 +78,21 @@ fn measure() {
         let chosen = alternatives(&graph).into_iter().next().unwrap_or_default();
         let blocks = stablehlo::emit(&graph, stablehlo::Model::Hal);
         let chains = stablehlo::emit_in_chains(&graph, stablehlo::Model::Hal);
+        let target = match plan(PlacementPolicy::Auto, &graph).target {
+            Target::LocalTask(_) => Target::LocalTask(Workers::Exactly(NonZero::<usize>::MIN)),
+            target => target,
+        };
         let mut variants = [(&blocks, &chosen[..]), (&chains, &chosen[..]), (&chains, &[])]
-            .map(|(module, further)| Variant::new(&graph, module, further, &mut compiler));
+            .map(|(module, further)| Variant::new(&graph, module, further, target, &mut compiler));
         for _ in 0..ROUNDS {
             variants.iter_mut().for_each(Variant::turn);
         }
         let [blocks, chains, plain] = &variants;
         println!(
             "  {name:36} {:8.3}, {:4.2} of chains, {:4.2} of chains without further flags",
-            median(blocks.times.clone()) * 1e3,
-            ratio(blocks, chains),
-            ratio(blocks, plain),
+            median_of(blocks.times.clone()) * 1e3,
+            paired_ratio(&blocks.times, &chains.times),
+            paired_ratio(&blocks.times, &plain.times),
         );
     }
 }
@@ -128,14 +134,18 @@ struct Variant {
 }
 
 impl Variant {
-    fn new(graph: &Graph, module: &Module, further: &[String], compiler: &mut Compiler) -> Variant {
+    fn new(
+        graph: &Graph,
+        module: &Module,
+        further: &[String],
+        target: Target,
+        compiler: &mut Compiler,
+    ) -> Variant {
         let flags = sheaf_target::Target::CPU.flags_for(module.features.doubles);
         let vmfb = compiler.compile(&module.text, &[&flags, further].concat()).expect("a program");
         let digest = sha256(&vmfb);
         let verified = Vmfb::verify(vmfb, &digest).expect("its digest");
-        let device = Runtime::new()
-            .and_then(|runtime| runtime.device(Target::LocalTask(Workers::Exactly(NonZero::<usize>::MIN))))
-            .expect("a device");
+        let device = Runtime::new().and_then(|runtime| runtime.device(target)).expect("a device");
         let mut frame = device.load(&verified).and_then(|p| p.call_frame()).expect("a program");
         let operands = graph.inputs.iter().map(|var| numbers(graph.ty(*var).dtype, &graph.ty(*var).shape));
         for (i, tensor) in operands.chain(module.constants.iter().cloned()).enumerate() {
@@ -180,14 +190,4 @@ fn numbers(dtype: DType, shape: &[usize]) -> HostTensor {
 fn processor_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
-
-/// The median ratio over all rounds.
-fn ratio(a: &Variant, b: &Variant) -> f64 {
-    median(a.times.iter().zip(&b.times).map(|(a, b)| a / b).collect())
-}
-
-fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_unstable_by(f64::total_cmp);
-    numbers[numbers.len() / 2]
 }

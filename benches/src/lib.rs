@@ -25,6 +25,17 @@ pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
     times[times.len() / 2]
 }
 
+/// The median of some numbers.
+pub fn median_of(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// The median of `x / y` over measurements taken in pairs: load on the machine affects both of a pair.
+pub fn paired_ratio(x: &[f64], y: &[f64]) -> f64 {
+    median_of(x.iter().zip(y).map(|(x, y)| x / y).collect())
+}
+
 /// A graph without its optimization barriers.
 pub fn without_barriers(graph: &Graph) -> Graph {
     let mut bare = inline_calls(graph);
