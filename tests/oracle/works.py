@@ -122,10 +122,10 @@ REDUCTIONS = [
     Work("gradient of mse-loss", "((grad (fn [v] (mse-loss v y))) x)", lambda size, x, y: 2 * (x - y) / size, [vector(), vector()]),
     Work("gradient of a bias", "((grad (fn [b] (mean (square (+ y b))))) x)",
          lambda size, x, y: jax.grad(lambda b: jnp.mean(jnp.square(y + b)))(x), [Argument("float32", (1_000,)), matrix()], (1_000_000, 16_000_000)),
-    Work("a matrix by a vector", "(@ x y)", lambda size, x, y: x @ y, [matrix(), Argument("float32", (1_000,))], (1_000_000, 16_000_000)),
-    Work("a vector by a matrix", "(@ y x)", lambda size, x, y: y @ x, [matrix(), Argument("float32", (rows,))], (1_000_000, 16_000_000)),
+    Work("a matrix by a vector", "(@ x y)", lambda size, x, y: x @ y, [matrix(), Argument("float32", (1_000,), 0.1)], (1_000_000, 16_000_000)),
+    Work("a vector by a matrix", "(@ y x)", lambda size, x, y: y @ x, [matrix(), Argument("float32", (rows,), 0.1)], (1_000_000, 16_000_000)),
     Work("products of matrices", "(@ x y)", lambda size, x, y: x @ y,
-         [Argument("float32", (n, n)), Argument("float32", (n, n))], (128, 256, 512)),
+         [Argument("float32", (n, n), 0.1), Argument("float32", (n, n), 0.1)], (128, 256, 512)),
 ]
 
 ARRANGED = [

@@ -1,5 +1,6 @@
 //! Every primitive, compiled by the pinned compiler and run by the runtime, agrees with host evaluation.
 
+mod angles;
 mod halves;
 mod random_kernels;
 mod random_products;

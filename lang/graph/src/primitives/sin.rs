@@ -33,7 +33,7 @@ impl UnaryRule for Sin {
         if to.result_type(0).dtype == DType::F64 {
             doubles::sine(to, false);
         } else {
-            quirks::within_a_turn(Self::OPERATION, to);
+            quirks::within_a_turn(false, to);
         }
     }
 }

@@ -136,8 +136,8 @@ pub const QUIRKS: &[Quirk] = &[
     },
     Quirk {
         number: 11,
-        name: "sine and cosine of large numbers have few digits",
-        reason: "Whole turns are taken off in one step, whose rounding is 2e-5 at 1000 radians: they are taken off in three parts before.",
+        name: "sine and cosine have few digits far from zero and near their zeros",
+        reason: "Quarters of a turn are taken off in one step, whose rounding is 2e-5 at 1000 radians, and also of small negative numbers: half turns are taken off in three parts before, and the sine of what is left is that of its size.",
         place: "lang/graph/src/stablehlo/quirks/turns.rs",
         shown: Shown::ByPrograms,
     },

@@ -1,21 +1,42 @@
-//! Sine and cosine of large numbers (Q11).
+//! Sine and cosine far from zero and near their zeros (Q11).
 
 use crate::stablehlo::Lowering;
 
-/// Writes sine or cosine of what is left of the operand after whole turns. IREE takes them off in one step, whose rounding is
-/// 2e-5 at 1000 radians; here a turn has three parts, whose products with up to 2^12 turns are exact but for the last (Cody
-/// and Waite, "Software manual for the elementary functions", 1980).
-pub fn within_a_turn(operation: &str, to: &mut Lowering<'_>) {
-    const TURN: [f32; 3] = [6.281_25, 0.001_935_482, -1.748_455_6e-7];
+/// π in three parts, the products of the first two of which with up to 2^13 are exact (S. L. Moshier, "Methods and programs for
+/// mathematical functions", 1989).
+const PARTS: [f32; 3] = [3.140_625, 9.675_026e-4, 1.509_958e-7];
+
+/// Writes the sine of the operand, or its cosine, by the sine of what is left of it after half turns. IREE takes quarters of a turn off in
+/// one step, whose rounding is 2e-5 at 1000 radians, and has the sine of a small negative number from a cosine, to 6e-8: few of its digits.
+/// Here the last step is the sine of a number from 0 to π / 2, of which IREE takes nothing off.
+pub fn within_a_turn(is_cosine: bool, to: &mut Lowering<'_>) {
     let ty = to.result_type(0).clone();
     let mut x = to.operand(0);
-    let per_radian = to.full(&ty, std::f64::consts::FRAC_1_PI / 2.0);
-    let turns = to.value("stablehlo.multiply", &[&x, &per_radian], &ty);
-    let turns = to.value("stablehlo.round_nearest_even", &[&turns], &ty);
-    for part in TURN {
+    // The nearest zero of the function is at so many times π.
+    let per_radian = to.full(&ty, std::f64::consts::FRAC_1_PI);
+    let half = to.full(&ty, 0.5);
+    let mut place = to.value("stablehlo.multiply", &[&x, &per_radian], &ty);
+    if is_cosine {
+        place = to.value("stablehlo.subtract", &[&place, &half], &ty);
+    }
+    let turns = to.value("stablehlo.round_nearest_even", &[&place], &ty);
+    let place = if is_cosine { to.value("stablehlo.add", &[&turns, &half], &ty) } else { turns.clone() };
+    for part in PARTS {
         let part = to.full(&ty, part.into());
-        let product = to.value("stablehlo.multiply", &[&turns, &part], &ty);
+        let product = to.value("stablehlo.multiply", &[&place, &part], &ty);
         x = to.value("stablehlo.subtract", &[&x, &product], &ty);
     }
-    to.line(&format!("{operation} {x} : {}", ty.mlir()));
+    // 0 for even half turns, 1/2 for odd ones: the function falls where the sine of the rest rises.
+    let halved = to.value("stablehlo.multiply", &[&turns, &half], &ty);
+    let whole = to.value("stablehlo.floor", &[&halved], &ty);
+    let odd = to.value("stablehlo.subtract", &[&halved, &whole], &ty);
+    let (slope, start) = if is_cosine { (4.0, -1.0) } else { (-4.0, 1.0) };
+    let (slope, start) = (to.full(&ty, slope), to.full(&ty, start));
+    let scaled = to.value("stablehlo.multiply", &[&odd, &slope], &ty);
+    let rises = to.value("stablehlo.add", &[&scaled, &start], &ty);
+    let size = to.value("stablehlo.abs", &[&x], &ty);
+    let sine = to.value("stablehlo.sine", &[&size], &ty);
+    let sign = to.value("stablehlo.sign", &[&x], &ty);
+    let signed = to.value("stablehlo.multiply", &[&sine, &sign], &ty);
+    to.line(&format!("stablehlo.multiply {signed}, {rises} : {}", ty.mlir()));
 }
