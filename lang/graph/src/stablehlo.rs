@@ -7,13 +7,14 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::graph::{
-    DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
+    DefUse, Donation, Equation, Graph, Op, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
 };
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
 mod kernel;
 mod literal;
+mod loop_nest;
 mod loops;
 pub mod quirks;
 mod wide;
@@ -22,6 +23,7 @@ use kernel::Kernel;
 pub use kernel::{Binding, Cell, RowSource, RowTarget};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
+pub use loop_nest::{Array, LoopNest, MAX_ARRAYS, Tensor};
 use loops::fit_blocks;
 pub use loops::{has_loops, numbers};
 
@@ -280,6 +282,11 @@ impl Lowering<'_> {
             1 => Some(dense(value).replace(['[', ']'], "")),
             _ => splat(value),
         }
+    }
+
+    /// The operation that gives operand `i`; none for a parameter.
+    pub fn defines(&self, i: usize) -> Option<&Op> {
+        self.recorded.definition(self.sources[i]).map(|eqn| &eqn.op)
     }
 
     /// True if the program runs on a processor.

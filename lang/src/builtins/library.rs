@@ -1,4 +1,4 @@
-//! Helpers of functions written in Sheaf: defaults of arguments, argument checks.
+//! Helpers of functions written in Sheaf: defaults of arguments, argument checks, kernels.
 
 use std::rc::Rc;
 
@@ -7,6 +7,7 @@ use super::dict::dictionary;
 use super::text::format_values;
 use crate::eval::{Eval, Interp, fail};
 use crate::program::{Key, Value};
+use sheaf_graph::primitives::Kernel;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -22,6 +23,13 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "fails with a formatted message unless the condition holds",
         (2, super::VARIADIC),
         check,
+    ),
+    Builtin::new(
+        "-by-kernel",
+        "(-by-kernel name f tensors...)",
+        "(f tensors...), for which compiled code has a kernel on processors",
+        (3, super::VARIADIC),
+        by_kernel,
     ),
 ];
 
@@ -51,4 +59,12 @@ fn check(_: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
     let Value::Str(template) = &args[1] else { return fail("-check wants a template") };
     fail(format_values(template, &args[2..])?)
+}
+
+fn by_kernel(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    let Value::Str(wanted) = &args[0] else { return fail("-by-kernel wants the name of a kernel") };
+    match Kernel::ALL.into_iter().find(|(name, _)| **name == **wanted) {
+        Some((_, kernel)) => interp.custom_kernel(kernel, &args[1], &args[2..]),
+        None => fail(format!("there is no kernel {wanted}")),
+    }
 }

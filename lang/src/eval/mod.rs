@@ -10,6 +10,7 @@ mod checks;
 mod code;
 mod conditional;
 mod custom;
+mod custom_kernel;
 mod define;
 mod embed;
 mod expand;

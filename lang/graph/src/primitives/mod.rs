@@ -74,6 +74,7 @@ primitives!(
     convolution,
     cos,
     cumsum,
+    custom_kernel,
     custom_vjp,
     div,
     dot_general,

@@ -393,4 +393,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "lang/graph/src/graph/arrangements.rs",
         shown: Shown::ByPrograms,
     },
+    Quirk {
+        number: 48,
+        name: "a column that is taken and reversed in one step is refused",
+        reason: "A slice of a matrix whose elements are not beside each other in memory, in another shape, is not reversed (\"unrealized_conversion_cast\"): a barrier stands before the reversal.",
+        place: "lang/graph/src/stablehlo/quirks/reversal.rs",
+        shown: Shown::ByPrograms,
+    },
 ];
