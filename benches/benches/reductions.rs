@@ -80,7 +80,7 @@ fn measure() {
         let chains = stablehlo::emit_in_chains(&graph, stablehlo::Model::Hal);
         let target = match plan(PlacementPolicy::Auto, &graph).target {
             Target::LocalTask(_) => Target::LocalTask(Workers::Exactly(NonZero::<usize>::MIN)),
-            target => target,
+            Target::LocalSync => Target::LocalSync,
         };
         let mut variants = [(&blocks, &chosen[..]), (&chains, &chosen[..]), (&chains, &[])]
             .map(|(module, further)| Variant::new(&graph, module, further, target, &mut compiler));

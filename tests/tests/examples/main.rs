@@ -2,6 +2,7 @@
 //! that of the untrained model and of a trivial one.
 
 mod digits;
+mod factors;
 mod gpt2;
 mod minilm;
 mod others;

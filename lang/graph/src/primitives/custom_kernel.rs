@@ -118,7 +118,9 @@ impl Primitive for CustomKernel {
             Kernel::Substitution => substitution::write,
             Kernel::Rotations => rotations::write,
         };
-        let results = match Matrices::of(to) {
+        // Each column of a QR factorisation reads all of the matrix, which stays in the processor's cache up to the lesser size.
+        let limit = if self.kernel == Kernel::Qr { 1 << 21 } else { 1 << 24 };
+        let results = match Matrices::of(to, limit) {
             Some(matrices) => write(to, &matrices),
             None => {
                 let operands = (0..to.operand_count()).map(|i| to.operand(i)).collect();
@@ -134,12 +136,8 @@ impl Primitive for CustomKernel {
     }
 }
 
-/// Maximum elements of a matrix that a kernel takes: it works off whole matrices again and again, which stay in the processor's
-/// cache up to this size.
-const MAX_ELEMENTS: usize = 1 << 20;
-
-/// Columns from which on vectors are four times as wide as a processor's, whose sums then do not wait for each other.
-const WIDE_FROM: usize = 48;
+/// Bytes from one row to the next at which a column has few places in a processor's cache.
+const CACHE_STRIDE: usize = 2048;
 
 /// The operands of a kernel as batches of matrices, and what its vectors are like.
 struct Matrices {
@@ -150,26 +148,29 @@ struct Matrices {
 }
 
 impl Matrices {
-    /// None if the kernel is not for the operands, or not for the device.
-    fn of(to: &Lowering<'_>) -> Option<Matrices> {
+    /// None if the kernel is not for the operands, matrices of at most `limit` elements, or not for the device.
+    fn of(to: &Lowering<'_>, limit: usize) -> Option<Matrices> {
         let types: Vec<&TensorType> = (0..to.operand_count()).map(|i| to.operand_type(i)).collect();
         let (dtype, rank) = (types[0].dtype, types[0].rank());
         let extents = types.iter().flat_map(|ty| ty.shape[rank - 2..].iter().copied());
         let longest = extents.max().unwrap_or(0);
-        let narrow = types[types.len() - 1].shape[rank - 1] < WIDE_FROM;
+        let columns = types[types.len() - 1].shape[rank - 1];
         let fits = types.iter().all(|ty| {
-            ty.count() > 0 && ty.shape[rank - 2..].iter().product::<usize>() <= MAX_ELEMENTS
+            ty.count() > 0 && ty.shape[rank - 2..].iter().product::<usize>() <= limit
         });
-        // Those of elimination, with a margin each.
-        let arrays = 4 * (longest + 64) * dtype.byte_width();
+        // Those of a QR factorisation, with a margin each.
+        let arrays = 2 * (longest + 64) * dtype.byte_width();
         let taken = matches!(dtype, DType::F32 | DType::F64) && fits && arrays <= MAX_ARRAYS;
         if !taken || !to.is_for_processor() || to.in_kernel() {
             return None;
         }
         let batch = types[0].shape[..rank - 2].iter().product();
         let matrices = Matrices { dtype, batch, lanes: 1 };
-        let vectors = if narrow { 1 } else { 4 };
-        Some(Matrices { lanes: vectors * matrices.processor_lanes(), ..matrices })
+        // Sums of several vectors do not wait for each other; an eighth of the columns may be margin.
+        let wide = [4, 2].map(|vectors| vectors * matrices.processor_lanes());
+        let fits = |lanes: &usize| columns.next_multiple_of(*lanes) <= columns + columns / 8;
+        let lanes = wide.into_iter().find(fits).unwrap_or_else(|| matrices.processor_lanes());
+        Some(Matrices { lanes, ..matrices })
     }
 
     /// Elements of a processor's vector.
@@ -177,9 +178,13 @@ impl Matrices {
         if self.dtype == DType::F32 { 16 } else { 8 }
     }
 
-    /// The type of `rows` with whole vectors of columns.
+    /// The type of `rows` with whole vectors of columns, and one more where rows would share their places in a cache.
     fn ty(&self, rows: usize, columns: usize) -> TensorType {
-        TensorType::new(self.dtype, [self.batch, rows, columns.next_multiple_of(self.lanes)].as_slice())
+        let mut columns = columns.next_multiple_of(self.lanes);
+        if self.lanes > 1 && (columns * self.dtype.byte_width()).is_multiple_of(CACHE_STRIDE) {
+            columns += self.lanes;
+        }
+        TensorType::new(self.dtype, [self.batch, rows, columns].as_slice())
     }
 
     /// Operand `i` in that form.

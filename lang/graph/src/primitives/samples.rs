@@ -49,7 +49,7 @@ pub(super) fn samples() -> Vec<Sample> {
 /// primitive, one with derivatives where there is one.
 fn other_floats(samples: &[Sample], all: usize) -> Vec<Sample> {
     // Primitives with a dtype among their parameters list their own.
-    let own = ["convert", "bitcast_convert", "iota", "constant", "custom_vjp"];
+    let own = ["convert", "bitcast_convert", "iota", "constant", "custom_kernel", "custom_vjp"];
     let of_floats =
         |s: &&Sample| s.inputs.iter().any(|(ty, _)| ty.dtype == F32) && !own.contains(&s.op.name());
     let first = |s: &Sample| samples.iter().filter(of_floats).find(|t| t.op.name() == s.op.name());
@@ -287,11 +287,38 @@ fn scaled_sine() -> CustomVjp {
     CustomVjp { name: "scaled_sine".into(), forward, backward }
 }
 
+/// Lower triangular systems of `n` rows with `m` right sides, as a kernel solves them: row by row, written out.
+fn systems(dtype: DType, n: usize, m: usize) -> CustomKernel {
+    let mut b = Builder::new();
+    let l = b.input(TensorType::new(dtype, [n, n].as_slice()));
+    let right = b.input(TensorType::new(dtype, [n, m].as_slice()));
+    let mut rows: Vec<Var> = Vec::new();
+    for i in 0..n {
+        let element = |b: &mut Builder, j: usize| {
+            let element = b.slice(l, &[i, j], &[i + 1, j + 1]);
+            b.broadcast_in_dim(element, &[1, m], &[0, 1])
+        };
+        let mut left = b.slice_axis(right, 0, i, i + 1);
+        for (j, row) in rows.iter().enumerate() {
+            let factor = element(&mut b, j);
+            let known = b.mul(factor, *row);
+            left = b.sub(left, known);
+        }
+        let diagonal = element(&mut b, i);
+        rows.push(b.div(left, diagonal));
+    }
+    let solution = b.concatenate(&rows, 0);
+    CustomKernel { kernel: Kernel::Substitution, body: Arc::new(b.finish(vec![solution])) }
+}
+
 fn others() -> Vec<Sample> {
     let pairs = |left: &[usize], right: &[usize]| [Shape::from_slice(left), Shape::from_slice(right)];
     let dot = |contract, batch| DotGeneral { contract, batch };
     let mut all = vec![
         smooth(scaled_sine(), &[(F32, &[3], Any), (F32, &[], Any)]),
+        smooth(systems(F32, 3, 2), &[(F32, &[3, 3], Positive), (F32, &[3, 2], Any)]),
+        smooth(systems(F64, 3, 20), &[(F64, &[3, 3], Positive), (F64, &[3, 20], Any)]),
+        discrete(systems(BF16, 1, 2), &[(BF16, &[1, 1], Positive), (BF16, &[1, 2], Any)]),
         smooth(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(F32, &[2, 3], Any), (F32, &[3, 4], Any)]),
         smooth(dot(pairs(&[0], &[1]), pairs(&[], &[])), &[(F32, &[3, 2], Any), (F32, &[4, 3], Any)]),
         smooth(dot(pairs(&[0], &[0]), pairs(&[], &[])), &[(F32, &[5], Any), (F32, &[5], Any)]),

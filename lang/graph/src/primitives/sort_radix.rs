@@ -3,11 +3,8 @@
 //! every element behind those with smaller ones; elements with equal digits keep their order, which makes the sort stable.
 
 use super::sort_lowering::{Layout, reshape};
-use crate::stablehlo::{Lowering, lowest, zero};
+use crate::stablehlo::{Array, LoopNest, Lowering, lowest, zero};
 use crate::tensor::{DType, TensorType};
-
-/// Maximum workgroups of a kernel, each with its share of the rows.
-const MAX_WORKGROUPS: usize = 64;
 
 /// Extent of rows from which on digits are wide: their counters take as long to add up as some thousand elements to move.
 const WIDE_FROM: usize = 2048;
@@ -90,127 +87,73 @@ pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> St
     let first = to.temporary(&format!("stablehlo.iota dim = 1 : {}", matrix.mlir()));
     let mut at = reshape(to, &first, &matrix, &index);
     for pass in 0..passes {
-        let [sorted, sorted_at] = [to.name_temporary(), to.name_temporary()];
-        let kernel = Pass { layout, dtype, width, shift: pass * width, last: pass + 1 == passes };
-        kernel.write(to, [&key, &at], [&sorted, &sorted_at]);
-        (key, at) = (sorted, sorted_at);
+        let digit = Digit { layout, dtype, width, shift: pass * width };
+        let mut results = digit.sort(to, [key, at], pass + 1 == passes);
+        at = results.swap_remove(0);
+        key = results.pop().unwrap_or_default();
     }
     at
 }
 
-/// The sort of all rows by one digit, as a kernel.
-struct Pass<'l> {
+/// A digit of the keys of all rows.
+struct Digit<'l> {
     layout: &'l Layout,
     /// Type of the keys.
     dtype: DType,
     /// Bits of the digit, and those below it.
     width: usize,
     shift: usize,
-    /// True if nothing reads the keys after this.
-    last: bool,
 }
 
-impl Pass<'_> {
-    fn write(&self, to: &mut Lowering<'_>, [key, at]: [&str; 2], [sorted, sorted_at]: [&str; 2]) {
-        let Layout { rows, extent, .. } = *self.layout;
-        let (keys, index) = (self.layout.flat(self.dtype).mlir(), self.layout.flat(DType::I32).mlir());
-        let binding = |access: &str, ty: &str| format!("!iree_tensor_ext.dispatch.tensor<{access}:{ty}>");
-        let [read_key, read_at] = [&keys, &index].map(|ty| binding("readonly", ty));
-        let [written_key, written_at] = [&keys, &index].map(|ty| binding("writeonly", ty));
-        let key_ty = self.dtype.mlir();
-        let (values, mask) = (1_usize << self.width, (1_usize << self.width) - 1);
-        let counters = format!("memref<{values}xi32>");
-        let groups = rows.min(MAX_WORKGROUPS);
-        let share = rows.div_ceil(groups);
-        let whole = format!("offsets = [0], sizes = [{}], strides = [1]", rows * extent);
-        let one = "offsets = [%place], sizes = [1], strides = [1]";
-
-        let (names, types, outputs) = if self.last {
-            (sorted_at.to_owned(), index.clone(), format!("%o1: {written_at}"))
-        } else {
-            (
-                format!("{sorted}, {sorted_at}"),
-                format!("{keys}, {index}"),
-                format!("%o0: {written_key}, %o1: {written_at}"),
-            )
-        };
-        // The digit of element %i of a row.
-        let digit = [
-            "%from = arith.addi %base, %i : index".to_owned(),
-            format!("%number = tensor.extract %key[%from] : {keys}"),
-            format!("%shifted = arith.shrui %number, %shift : {key_ty}"),
-            format!("%low = arith.andi %shifted, %mask : {key_ty}"),
-            format!("%digit = arith.index_castui %low : {key_ty} to index"),
-            format!("%before = memref.load %counters[%digit] : {counters}"),
-            "%next = arith.addi %before, %one : i32".to_owned(),
-            format!("memref.store %next, %counters[%digit] : {counters}"),
-        ];
-        let mut lines = vec![
-            format!(
-                "{names} = flow.dispatch.workgroups({key}, {at}) : ({keys}, {index}) -> ({types}) = (%i0: {read_key}, %i1: {read_at}, {outputs}) {{"
-            ),
-            "%c0 = arith.constant 0 : index".to_owned(),
-            "%c1 = arith.constant 1 : index".to_owned(),
-            format!("%values = arith.constant {values} : index"),
-            format!("%extent = arith.constant {extent} : index"),
-            format!("%rows = arith.constant {rows} : index"),
-            format!("%share = arith.constant {share} : index"),
-            "%zero = arith.constant 0 : i32".to_owned(),
-            "%one = arith.constant 1 : i32".to_owned(),
-            format!("%shift = arith.constant {} : {key_ty}", self.shift),
-            format!("%mask = arith.constant {mask} : {key_ty}"),
-            format!("%counters = memref.alloca() : {counters}"),
-            format!("%key = iree_tensor_ext.dispatch.tensor.load %i0, {whole} : {read_key} -> {keys}"),
-            format!("%at = iree_tensor_ext.dispatch.tensor.load %i1, {whole} : {read_at} -> {index}"),
-            "%group = flow.dispatch.workgroup.id[0] : index".to_owned(),
-            "%start = arith.muli %group, %share : index".to_owned(),
-            "%behind = arith.addi %start, %share : index".to_owned(),
-            "%end = arith.minui %behind, %rows : index".to_owned(),
-            "scf.for %row = %start to %end step %c1 {".to_owned(),
-            "%base = arith.muli %row, %extent : index".to_owned(),
-            "scf.for %i = %c0 to %values step %c1 {".to_owned(),
-            format!("memref.store %zero, %counters[%i] : {counters}"),
-            "}".to_owned(),
-            "scf.for %i = %c0 to %extent step %c1 {".to_owned(),
-        ];
-        lines.extend(digit.clone());
-        lines.extend([
-            "}".to_owned(),
+impl Digit<'_> {
+    /// Writes the positions and the keys in the order of the digit; the positions alone if this is the last.
+    fn sort(&self, to: &mut Lowering<'_>, [key, at]: [String; 2], last: bool) -> Vec<String> {
+        let (index, keys) = (self.layout.flat(DType::I32), self.layout.flat(self.dtype));
+        let operands = [(at, index.clone()), (key, keys.clone())];
+        let results = if last { vec![index] } else { vec![index, keys] };
+        to.loop_nest(&operands, &results, self.layout.rows, |nest, read, written, row| {
+            let counters = nest.array(DType::I32, 1 << self.width);
+            let (first, values) = (nest.index(0), nest.index(1 << self.width));
+            let (zero, extent) = (nest.number("0", DType::I32), nest.index(self.layout.extent));
+            let base = nest.binary("arith.muli", row, &extent, "index");
+            nest.each(&first, &values, 1, |nest, i| counters.set(nest, i, &zero));
+            nest.each(&first, &extent, 1, |nest, i| {
+                let from = nest.add(&base, i);
+                let key = read[1].get(nest, &[&from]);
+                self.count(nest, &key, &counters);
+            });
             // From here on a counter is the place in the row of the next element with its digit.
-            "%sum = scf.for %i = %c0 to %values step %c1 iter_args(%sofar = %zero) -> (i32) {".to_owned(),
-            format!("%count = memref.load %counters[%i] : {counters}"),
-            format!("memref.store %sofar, %counters[%i] : {counters}"),
-            "%more = arith.addi %sofar, %count : i32".to_owned(),
-            "scf.yield %more : i32".to_owned(),
-            "}".to_owned(),
-            "scf.for %i = %c0 to %extent step %c1 {".to_owned(),
-        ]);
-        lines.extend(digit);
-        lines.extend([
-            "%inrow = arith.index_castui %before : i32 to index".to_owned(),
-            "%place = arith.addi %base, %inrow : index".to_owned(),
-            format!("%position = tensor.extract %at[%from] : {index}"),
-            "%element1 = tensor.from_elements %position : tensor<1xi32>".to_owned(),
-            format!(
-                "iree_tensor_ext.dispatch.tensor.store %element1, %o1, {one} : tensor<1xi32> -> {written_at}"
-            ),
-        ]);
-        if !self.last {
-            lines.extend([
-                format!("%element0 = tensor.from_elements %number : tensor<1x{key_ty}>"),
-                format!("iree_tensor_ext.dispatch.tensor.store %element0, %o0, {one} : tensor<1x{key_ty}> -> {written_key}"),
-            ]);
-        }
-        lines.extend([
-            "}".to_owned(),
-            "}".to_owned(),
-            "flow.return".to_owned(),
-            "} count() -> (index, index, index) {".to_owned(),
-            format!("%groups = arith.constant {groups} : index"),
-            "%c1 = arith.constant 1 : index".to_owned(),
-            "flow.return %groups, %c1, %c1 : index, index, index".to_owned(),
-            "}".to_owned(),
-        ]);
-        lines.iter().for_each(|line| to.raw(line));
+            nest.carry(&first, &values, 1, &[(&zero, "i32")], |nest, i, before| {
+                let count = counters.get(nest, i);
+                counters.set(nest, i, &before[0]);
+                vec![nest.binary("arith.addi", &before[0], &count, "i32")]
+            });
+            nest.each(&first, &extent, 1, |nest, i| {
+                let from = nest.add(&base, i);
+                let key = read[1].get(nest, &[&from]);
+                let place = self.count(nest, &key, &counters);
+                let place = nest.value(&format!("arith.index_castui {place} : i32 to index"));
+                let place = nest.add(&base, &place);
+                let position = read[0].get(nest, &[&from]);
+                for (result, x) in written.iter().zip([&position, &key]) {
+                    result.set(nest, &[&place], x);
+                }
+            });
+        })
+    }
+
+    /// Writes the counting of an element; what its digit had been counted to before.
+    fn count(&self, nest: &mut LoopNest, key: &str, counters: &Array) -> String {
+        let int = self.dtype.mlir();
+        let shift = nest.number(&self.shift.to_string(), self.dtype);
+        let mask = nest.number(&((1_usize << self.width) - 1).to_string(), self.dtype);
+        let shifted = nest.binary("arith.shrui", key, &shift, int);
+        let digit = nest.binary("arith.andi", &shifted, &mask, int);
+        let digit = nest.value(&format!("arith.index_castui {digit} : {int} to index"));
+        let before = counters.get(nest, &digit);
+        let one = nest.number("1", DType::I32);
+        let more = nest.binary("arith.addi", &before, &one, "i32");
+        counters.set(nest, &digit, &more);
+        before
     }
 }

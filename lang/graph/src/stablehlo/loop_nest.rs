@@ -2,7 +2,9 @@
 //! a sort by digits, elimination with pivots. Each is one `flow.dispatch.workgroups`, with the items of a batch shared among workgroups.
 //!
 //! Results are read and written in place, element by element: a load of one element or vector becomes an access to the binding,
-//! while a load of a whole result would be copied to the stack.
+//! while a load of a whole result would be copied to the stack. MLIR takes such loads for values that never change, and would have one
+//! load for two, or move it out of a loop, in spite of a store in between (Q49). Their place therefore depends on a zero that is read
+//! from memory, and must be read again behind each store; LLVM then sees that it is one.
 
 use std::fmt::Display;
 
@@ -19,6 +21,8 @@ pub const MAX_ARRAYS: usize = 24 << 10;
 pub struct LoopNest {
     lines: Vec<String>,
     names: usize,
+    /// Memory of a zero.
+    zero: Option<Array>,
 }
 
 /// An operand or a result of a kernel.
@@ -54,7 +58,7 @@ impl Lowering<'_> {
         items: usize,
         body: impl FnOnce(&mut LoopNest, &[Tensor], &[Tensor], &str),
     ) -> Vec<String> {
-        let mut nest = LoopNest { lines: Vec::new(), names: 0 };
+        let mut nest = LoopNest { lines: Vec::new(), names: 0, zero: None };
         let operand = |(i, (_, ty)): (usize, &(String, TensorType))| Tensor {
             name: format!("%value{i}"),
             ty: ty.clone(),
@@ -76,6 +80,11 @@ impl Lowering<'_> {
                 x.ty.mlir()
             ));
         }
+        let zero = nest.number("0", DType::I32);
+        nest.line("%zeroat = arith.constant 0 : index");
+        let cell = nest.array(DType::I32, 1);
+        cell.set(&mut nest, "%zeroat", &zero);
+        nest.zero = Some(cell);
         let groups = items.clamp(1, MAX_WORKGROUPS);
         let group = nest.value("flow.dispatch.workgroup.id[0] : index");
         let share = nest.index(items.div_ceil(groups));
@@ -86,7 +95,10 @@ impl Lowering<'_> {
         nest.each(&first, &end, 1, |nest, item| body(nest, &read, &written, item));
 
         let names: Vec<String> = results.iter().map(|_| self.name_temporary()).collect();
-        let bindings = operands.iter().enumerate().map(|(i, (_, ty))| format!("%operand{i}: {}", binding("readonly", ty)));
+        let bindings = operands
+            .iter()
+            .enumerate()
+            .map(|(i, (_, ty))| format!("%operand{i}: {}", binding("readonly", ty)));
         let bindings =
             bindings.chain(written.iter().map(|x| format!("{}: {}", x.name, binding("readwrite", &x.ty))));
         self.raw(&format!(
@@ -185,7 +197,13 @@ impl LoopNest {
     }
 
     /// Writes `x + y z` of vectors, or `x - y z`.
-    pub fn multiply_add(&mut self, operation: &str, [x, y, z]: [&str; 3], dtype: DType, lanes: usize) -> String {
+    pub fn multiply_add(
+        &mut self,
+        operation: &str,
+        [x, y, z]: [&str; 3],
+        dtype: DType,
+        lanes: usize,
+    ) -> String {
         let product = self.lanes("arith.mulf", y, z, dtype, lanes);
         self.lanes(operation, x, &product, dtype, lanes)
     }
@@ -207,7 +225,10 @@ impl LoopNest {
         let bound = self.value(&format!("vector.broadcast {from} : index to vector<{lanes}xindex>"));
         let kept = self.value(&format!("arith.cmpi uge, {places}, {bound} : vector<{lanes}xindex>"));
         let zeros = self.zeros(dtype, lanes);
-        self.value(&format!("arith.select {kept}, {x}, {zeros} : vector<{lanes}xi1>, {}", vector(dtype, lanes)))
+        self.value(&format!(
+            "arith.select {kept}, {x}, {zeros} : vector<{lanes}xi1>, {}",
+            vector(dtype, lanes)
+        ))
     }
 
     /// Writes a vector of zeros.
@@ -283,6 +304,15 @@ impl LoopNest {
         self.line("}");
     }
 
+    /// Writes an index that is the same, as is seen only from what memory holds.
+    fn moved(&mut self, x: &str) -> String {
+        let Some(Array { name, .. }) = &self.zero else { return x.to_owned() };
+        let load = format!("memref.load {name}[%zeroat] : memref<1xi32>");
+        let zero = self.value(&load);
+        let zero = self.value(&format!("arith.index_castui {zero} : i32 to index"));
+        self.add(x, &zero)
+    }
+
     /// Writes an array of numbers, which have no values yet.
     pub fn array(&mut self, dtype: DType, length: usize) -> Array {
         let name = self.value(&format!("memref.alloca() : memref<{length}x{}>", dtype.mlir()));
@@ -336,7 +366,9 @@ impl Tensor {
         if !self.is_result {
             return (self.name.clone(), self.ty.clone(), list(at));
         }
-        let (region, part) = self.part(at, lanes);
+        let last = nest.moved(at[at.len() - 1]);
+        let at: Vec<&str> = at[..at.len() - 1].iter().copied().chain([last.as_str()]).collect();
+        let (region, part) = self.part(&at, lanes);
         let load = nest.value(&format!(
             "iree_tensor_ext.dispatch.tensor.load {}, {region} : {} -> {}",
             self.name,

@@ -10,7 +10,7 @@ const ROWS: usize = 4;
 pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let matrices = &Matrices { lanes: matrices.processor_lanes(), ..*matrices };
     let (a, ty) = matrices.operand(to, 0);
-    let results = to.loop_nest(&[(a, ty.clone())], &[ty.clone()], matrices.batch, |nest, read, written, item| {
+    let results = to.loop_nest(&[(a, ty.clone())], std::slice::from_ref(&ty), matrices.batch, |nest, read, written, item| {
         let (first, rest, n) =
             (nest.index(0), nest.index(ty.shape[1] / ROWS * ROWS), nest.index(ty.shape[1]));
         let columns = nest.index(ty.shape[2]);

@@ -1,7 +1,7 @@
 //! Elimination with the greatest of a column as pivot, some columns at a time: a row is read and written once for all of them.
 
 use super::Matrices;
-use crate::stablehlo::{Array, LoopNest, Lowering, Tensor};
+use crate::stablehlo::{LoopNest, Lowering, Tensor};
 use crate::tensor::TensorType;
 
 /// Columns at a time.
@@ -13,11 +13,11 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let (a, ty) = matrices.operand(to, 0);
     let &Matrices { dtype, lanes, batch } = matrices;
     let order_ty = TensorType::new(dtype, [batch, ty.shape[1]].as_slice());
-    let types = [ty.clone(), order_ty.clone()];
+    // The last one is memory for pivots, which are too many for the stack.
+    let types = [ty.clone(), order_ty.clone(), matrices.ty(COLUMNS, ty.shape[2])];
     let results = to.loop_nest(&[(a, ty.clone())], &types, batch, |nest, read, written, item| {
-        let (a, [x, order]) = (&read[0], written) else { unreachable!("two results") };
+        let (a, [x, order, pivots]) = (&read[0], written) else { unreachable!("three results") };
         let (first, n, columns) = (nest.index(0), nest.index(ty.shape[1]), nest.index(ty.shape[2]));
-        let pivots: Vec<Array> = (0..COLUMNS).map(|_| nest.array(dtype, ty.shape[2])).collect();
         nest.each(&first, &n, 1, |nest, i| {
             nest.each(&first, &columns, lanes, |nest, c| {
                 let row = a.get_lanes(nest, &[item, i, c], lanes);
@@ -28,10 +28,10 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
             order.set(nest, &[item, i], &number);
         });
         let elimination =
-            Elimination { matrices, x, order, item, first: &first, rows: &n, columns: &columns };
+            Elimination { matrices, x, order, pivots, item, first: &first, rows: &n, columns: &columns };
         let (rest, steps) = (nest.index(steps / COLUMNS * COLUMNS), nest.index(steps));
-        nest.each(&first, &rest, COLUMNS, |nest, k| elimination.step(nest, k, &pivots));
-        nest.each(&rest, &steps, 1, |nest, k| elimination.step(nest, k, &pivots[..1]));
+        nest.each(&first, &rest, COLUMNS, |nest, k| elimination.step(nest, k, COLUMNS));
+        nest.each(&rest, &steps, 1, |nest, k| elimination.step(nest, k, 1));
     });
     vec![matrices.result(to, 0, &results[0], &ty), matrices.result(to, 1, &results[1], &order_ty)]
 }
@@ -40,6 +40,7 @@ struct Elimination<'a> {
     matrices: &'a Matrices,
     x: &'a Tensor,
     order: &'a Tensor,
+    pivots: &'a Tensor,
     item: &'a str,
     first: &'a str,
     rows: &'a str,
@@ -47,42 +48,49 @@ struct Elimination<'a> {
 }
 
 impl Elimination<'_> {
-    /// Eliminates as many columns as there are arrays for pivot rows, from column `k` on.
-    fn step(&self, nest: &mut LoopNest, k: &str, pivots: &[Array]) {
-        let &Matrices { dtype, lanes, .. } = self.matrices;
-        let (x, item) = (self.x, self.item);
-        let own: Vec<String> = (0..pivots.len()).map(|c| nest.offset(k, c)).collect();
-        let behind = nest.offset(k, pivots.len());
+    /// Eliminates `count` columns from column `k` on.
+    fn step(&self, nest: &mut LoopNest, k: &str, count: usize) {
+        let (&Matrices { dtype, lanes, .. }, item) = (self.matrices, self.item);
+        let own: Vec<String> = (0..count).map(|c| nest.offset(k, c)).collect();
+        let pivots: Vec<String> = (0..count).map(|r| nest.index(r)).collect();
+        let behind = nest.offset(k, count);
         for (c, column) in own.iter().enumerate() {
             self.column(nest, column, &own[c + 1..]);
         }
         // The pivots' rows behind these columns, each less the ones above, with zeros before.
         let start = nest.rounded_down(&behind, lanes);
         for (r, row) in own.iter().enumerate() {
-            let factors: Vec<String> = own[..r].iter().map(|c| x.get(nest, &[item, row, c])).collect();
-            let factors: Vec<String> = factors.iter().map(|f| nest.splat(f, dtype, lanes)).collect();
-            nest.each(&start, self.columns, lanes, |nest, c| {
-                let mut values = x.get_lanes(nest, &[item, row, c], lanes);
-                for (factor, above) in factors.iter().zip(pivots) {
-                    let above = above.get_lanes(nest, c, lanes);
-                    values = nest.multiply_add("arith.subf", [&values, factor, &above], dtype, lanes);
-                }
-                x.set_lanes(nest, &[item, row, c], &values, lanes);
-                let values = nest.from_lane(&values, c, &behind, dtype, lanes);
-                pivots[r].set_lanes(nest, c, &values, lanes);
+            self.less(nest, row, [&own[..r], &pivots[..r]], &start, |nest, c, values| {
+                let values = nest.from_lane(values, c, &behind, dtype, lanes);
+                self.pivots.set_lanes(nest, &[item, &pivots[r], c], &values, lanes);
             });
         }
         nest.each(&behind, self.rows, 1, |nest, i| {
-            let factors: Vec<String> = own.iter().map(|c| x.get(nest, &[item, i, c])).collect();
-            let factors: Vec<String> = factors.iter().map(|f| nest.splat(f, dtype, lanes)).collect();
-            nest.each(&start, self.columns, lanes, |nest, c| {
-                let mut values = x.get_lanes(nest, &[item, i, c], lanes);
-                for (factor, above) in factors.iter().zip(pivots) {
-                    let above = above.get_lanes(nest, c, lanes);
-                    values = nest.multiply_add("arith.subf", [&values, factor, &above], dtype, lanes);
-                }
-                x.set_lanes(nest, &[item, i, c], &values, lanes);
-            });
+            self.less(nest, i, [&own, &pivots], &start, |_, _, _| ());
+        });
+    }
+
+    /// Takes some pivots' rows off a row, each times the row's multiplier for its column. `also` is done with the result.
+    fn less(
+        &self,
+        nest: &mut LoopNest,
+        row: &str,
+        [columns, pivots]: [&[String]; 2],
+        start: &str,
+        also: impl FnOnce(&mut LoopNest, &str, &str),
+    ) {
+        let &Matrices { dtype, lanes, .. } = self.matrices;
+        let (x, item) = (self.x, self.item);
+        let factors: Vec<String> = columns.iter().map(|c| x.get(nest, &[item, row, c])).collect();
+        let factors: Vec<String> = factors.iter().map(|f| nest.splat(f, dtype, lanes)).collect();
+        nest.each(start, self.columns, lanes, |nest, c| {
+            let mut values = x.get_lanes(nest, &[item, row, c], lanes);
+            for (factor, above) in factors.iter().zip(pivots) {
+                let above = self.pivots.get_lanes(nest, &[item, above, c], lanes);
+                values = nest.multiply_add("arith.subf", [&values, factor, &above], dtype, lanes);
+            }
+            x.set_lanes(nest, &[item, row, c], &values, lanes);
+            also(nest, c, &values);
         });
     }
 

@@ -9,7 +9,7 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let (l, (b, ty)) = (Matrices { lanes: 1, ..*matrices }.operand(to, 0), matrices.operand(to, 1));
     let &Matrices { dtype, lanes, batch } = matrices;
     let operands = [l, (b, ty.clone())];
-    let results = to.loop_nest(&operands, &[ty.clone()], batch, |nest, read, written, item| {
+    let results = to.loop_nest(&operands, std::slice::from_ref(&ty), batch, |nest, read, written, item| {
         let ([l, b], x) = (read, &written[0]) else { unreachable!("two operands") };
         let (first, n, columns) = (nest.index(0), nest.index(ty.shape[1]), nest.index(ty.shape[2]));
         nest.each(&first, &columns, lanes, |nest, c| {

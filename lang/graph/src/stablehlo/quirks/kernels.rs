@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{
-    ArgReduce, BroadcastInDim, Convolution, Cumsum, CustomKernel, DotGeneral, Pad, ReduceAnd, ReduceMax, ReduceMin,
-    ReduceOr, ReduceProd, ReduceSum, Reshape, Sort, Transpose,
+    ArgReduce, BroadcastInDim, Convolution, Cumsum, CustomKernel, DotGeneral, Pad, ReduceAnd, ReduceMax,
+    ReduceMin, ReduceOr, ReduceProd, ReduceSum, Reshape, Sort, Transpose,
 };
 use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};

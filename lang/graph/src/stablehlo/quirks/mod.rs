@@ -400,4 +400,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "lang/graph/src/stablehlo/quirks/reversal.rs",
         shown: Shown::ByPrograms,
     },
+    Quirk {
+        number: 49,
+        name: "loads of a kernel's result are taken for values that never change",
+        reason: "Two loads of an element with a store in between become one: the place of each depends on a zero that is read from memory.",
+        place: "lang/graph/src/stablehlo/loop_nest.rs",
+        shown: Shown::ByPrograms,
+    },
 ];
