@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax.scipy.linalg
 from jax_works import jax, jnp, normal
 
 
@@ -44,8 +45,21 @@ def works():
         "32 qr 16": (jnp.linalg.qr, definites),
         "eigh 200": (jnp.linalg.eigh, small + small.T),
         "svd 200": (lambda x: jnp.linalg.svd(x, full_matrices=False), small),
+        "Gaussian process 500": (jax.grad(process_loss), jnp.array([0.4, 0.0, -1.2])),
         "rfft 65536": (jnp.fft.rfft, normal(0, 65_536)),
     }
+
+
+def process_loss(scales):
+    """-log p(y | x) of a Gaussian process, for each of 500 points, by the logarithms of its length, height and noise."""
+    x = jnp.linspace(-2.0, 2.0, 500)
+    y = jnp.sin(3 * x)
+    length, height, noise = jnp.exp(scales)
+    distance = (x[:, None] - x) / length
+    covariance = height**2 * jnp.exp(-0.5 * distance**2) + (1e-5 + noise**2) * jnp.eye(500)
+    factor = jnp.linalg.cholesky(covariance)
+    weights = jax.scipy.linalg.cho_solve((factor, True), y)
+    return (0.5 * y @ weights + jnp.sum(jnp.log(jnp.diag(factor)))) / 500
 
 
 def milliseconds(step, argument):

@@ -152,6 +152,23 @@ ARRANGED = [
     Work("vmap over rows", "((vmap (fn [r] (/ r (norm r)))) x)", lambda size, x: jax.vmap(lambda r: r / jnp.linalg.norm(r))(x), [matrix()], LARGE[:2]),
 ]
 
+SQUARE = [Argument("float32", (n, n), 0.1)]
+DEFINITE = "(+ (@ x (transpose x)) (* N (eye N)))"
+
+
+def definite(size, x):
+    return x @ x.T + size * jnp.eye(size)
+
+
+# Sums of signs that rounding decides, those of eigenvectors say, are no part of the results.
+FACTORS = [
+    Work("cholesky", f"(cholesky {DEFINITE})", lambda size, x: jnp.linalg.cholesky(definite(size, x)), SQUARE, (64, 256, 1_024)),
+    Work("solve", f"(solve {DEFINITE} x)", lambda size, x: jnp.linalg.solve(definite(size, x), x), SQUARE, (64, 256, 1_024), tolerance=2e-4),
+    Work("qr", f"(qr {DEFINITE})", lambda size, x: list(jnp.linalg.qr(definite(size, x))), SQUARE, (64, 256, 1_024), modes=("compiled",), tolerance=2e-4),
+    Work("eigvalsh", "(eigvalsh (+ x (transpose x)))", lambda size, x: jnp.linalg.eigvalsh(x + x.T), SQUARE, (64, 128, 256), modes=("compiled",), tolerance=2e-4),
+    Work("singular values", "(second (svd x))", lambda size, x: jnp.linalg.svd(x)[1], SQUARE, (64, 128, 256), modes=("compiled",), tolerance=2e-4),
+]
+
 
 def affine(size, x):
     return jax.lax.fori_loop(0, size, lambda i, v: 0.99 * v + 0.01 * jnp.sin(v), x)
@@ -226,4 +243,4 @@ HOST = [
          "(io \"save\" \"numbers.json\" (ones '[N]))", jit=False),
 ]
 
-WORKS = [*of_entries(), *REDUCTIONS, *ARRANGED, *LOOPS, *TREES, *HOST]
+WORKS = [*of_entries(), *REDUCTIONS, *ARRANGED, *FACTORS, *LOOPS, *TREES, *HOST]

@@ -46,7 +46,10 @@ pub const STANDARD: [(&str, &str); 10] = [
     ("data", include_str!("../../std/data.shf")),
     ("text", include_str!("../../std/text.shf")),
     ("generate", include_str!("../../std/generate.shf")),
-    ("linalg", text!("linalg", "blocks", "cholesky", "eigen", "functions", "lu", "qr", "svd", "triangular")),
+    (
+        "linalg",
+        text!("linalg", "blocks", "cholesky", "eigen", "functions", "lu", "norms", "qr", "svd", "triangular"),
+    ),
     (
         "distributions",
         text!("distributions", "continuous", "discrete", "multivariate", "samplers", "special"),

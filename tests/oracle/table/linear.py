@@ -48,7 +48,23 @@ SYSTEMS = [
     Entry("slogdet", f"(slogdet {STEADY})", lambda x: list(jnp.linalg.slogdet(steady(x))), [[real(3, 3)], [real(2, 2, 2)], [real(60, 60, low=-0.1, high=0.1)]]),
     Entry("slogdet", "(slogdet x)", lambda x: list(jnp.linalg.slogdet(x)), [[real(5, 5)]], order=0),
     Entry("lu", "(lu x)", lambda x: list(jsl.lu(x)), [[real(3, 3)], [real(60, 60)]], order=0, batches=False),
+    Entry("lu", "(lu x)", lambda x: list(jsl.lu(x)), [[real(2, 3)], [real(4, 2)], [real(50, 20)]], order=0, batches=False),
+    Entry("lu", f"(rest (lu (concat {STEADY} x :axis -1)))", lambda x: list(jsl.lu(jnp.concatenate([steady(x), x], -1))[1:]), [[real(2, 2)]]),
+    Entry("lu", f"(rest (lu (concat {STEADY} x :axis -2)))", lambda x: list(jsl.lu(jnp.concatenate([steady(x), x], -2))[1:]), [[real(2, 2)]]),
     Entry("lu", f"(rest (lu {STEADY}))", lambda x: list(jsl.lu(steady(x))[1:]), [[real(3, 3)], [real(2, 2)]]),
+]
+
+
+NORMS = [
+    Entry("vector-norm", "(vector-norm x)", lambda x: jnp.linalg.norm(x.reshape(-1)), [[real(3)], [real(2, 3)]]),
+    *(Entry("vector-norm", f"(vector-norm x :ord {o} :axis -1)", lambda x, o=o: jnp.linalg.norm(x, o, -1), [[real(3)], [real(2, 3)]]) for o in (1, 3, 2.5)),
+    Entry("vector-norm", "(vector-norm x :ord (/ 1.0 0.0) :axis 0 :keepdims)", lambda x: jnp.linalg.norm(x, jnp.inf, 0, True), [[real(2, 3)]]),
+    Entry("vector-norm", "(vector-norm x :ord 0)", lambda x: jnp.linalg.norm(x, 0), [[real(3)]], order=0),
+    Entry("matrix-norm", "(matrix-norm x)", lambda x: jnp.linalg.norm(x, axis=(-2, -1)), [[real(2, 3)], [real(2, 2, 2)]]),
+    *(Entry("matrix-norm", f"(matrix-norm x :ord {o})", lambda x, o=o: jnp.linalg.norm(x, o, (-2, -1)), [[real(2, 3)], [real(2, 2, 2)]]) for o in (1, -1)),
+    Entry("matrix-norm", "(matrix-norm x :ord (/ -1.0 0.0) :keepdims)", lambda x: jnp.linalg.norm(x, -jnp.inf, (-2, -1), True), [[real(2, 3)]]),
+    *(Entry("matrix-norm", f"(matrix-norm (+ x (* 3 (eye 2))) :ord {o})", lambda x, o=o: jnp.linalg.norm(x + 3 * jnp.eye(2), o, (-2, -1)), [[real(2, 2)]], order=1) for o in (2, -2)),
+    Entry("matrix-norm", "(matrix-norm (+ x (* 3 (eye 2))) :ord :nuc)", lambda x: jnp.linalg.norm(x + 3 * jnp.eye(2), "nuc", (-2, -1)), [[real(2, 2)]], order=1),
 ]
 
 
@@ -115,4 +131,4 @@ PRODUCTS = [
     Entry("multi-dot", "(multi-dot (list x y z))", lambda x, y, z: jnp.linalg.multi_dot([x, y, z]), [[real(2, 3), real(3, 4), real(4, 2)], [real(3), real(3, 2), real(2)]]),
 ]
 
-ENTRIES = TRIANGLES + SYSTEMS + ORTHOGONAL + SPECTRAL + PRODUCTS
+ENTRIES = TRIANGLES + SYSTEMS + NORMS + ORTHOGONAL + SPECTRAL + PRODUCTS

@@ -1,4 +1,4 @@
-//! A Gaussian process, Bayesian regression, a Kalman filter and a neural differential equation: the library's linear algebra,
+//! A Gaussian process, Bayesian regression, a Kalman filter, a neural differential equation and a normalising flow: the library's linear algebra,
 //! distributions and solvers. Each program asserts its figure beside a trivial one, at any size.
 
 use crate::{figures, run, sandbox};
@@ -39,11 +39,24 @@ fn a_neural_differential_equation() {
 }
 
 #[test]
+fn a_normalising_flow() {
+    let Some(output) = output_of("flow/train.shf", Some("150")) else { return };
+    let [trained, untrained, normal] = figures(&output, "nats per test point:");
+    assert!(trained < 1.7 && untrained > 2.0 && normal > 1.8, "{output}");
+    let [error] = figures(&output, "there and back:");
+    assert!(error < 1e-5, "{output}");
+}
+
+#[test]
 #[ignore = "long: make nightly runs it"]
 fn all_of_full_size() {
-    for program in
-        ["gaussian-process/train.shf", "bayes/regression.shf", "kalman/track.shf", "neural-ode/train.shf"]
-    {
+    for program in [
+        "gaussian-process/train.shf",
+        "bayes/regression.shf",
+        "kalman/track.shf",
+        "neural-ode/train.shf",
+        "flow/train.shf",
+    ] {
         let Some(_) = output_of(program, None) else { return };
     }
 }

@@ -22,9 +22,9 @@ impl UnaryRule for Expm1 {
         map_data!(x; float(a) => a.exp_m1())
     }
 
-    fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {
-        // d(e^x - 1) = e^x dx = (y + 1) dx
-        let product = b.mul(t, y);
-        Some(b.add(t, product))
+    fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {
+        // y + 1 has no digits of e^x where that is small.
+        let slope = b.apply(super::Unary(super::Exp), &[x]);
+        Some(b.mul(t, slope))
     }
 }
