@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::graph::{
-    DefUse, Donation, Equation, Graph, Op, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
+    DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
 };
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
@@ -284,9 +284,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// The operation that gives operand `i`; none for a parameter.
-    pub fn defines(&self, i: usize) -> Option<&Op> {
-        self.recorded.definition(self.sources[i]).map(|eqn| &eqn.op)
+    /// True if an operation gives operand `i`, which is no parameter then.
+    pub fn is_computed(&self, i: usize) -> bool {
+        self.recorded.definition(self.sources[i]).is_some()
     }
 
     /// True if the program runs on a processor.

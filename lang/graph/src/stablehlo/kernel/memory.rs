@@ -216,7 +216,7 @@ impl Lowering<'_> {
     /// slice of a padding or of a comparison, which booleans in memory are.
     pub fn part_of_computed(&mut self, start: &[usize]) -> bool {
         let computed =
-            self.recorded.definition(self.sources[0]).is_some() || self.operand_type(0).dtype == DType::Bool;
+            self.is_computed(0) || self.operand_type(0).dtype == DType::Bool;
         if !self.in_kernel() || !computed {
             return false;
         }

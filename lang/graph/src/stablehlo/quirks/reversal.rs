@@ -1,14 +1,13 @@
 //! Reversal of unsigned integers (Q10), and of columns (Q48).
 
-use crate::primitives::{CustomKernel, Reshape, Slice};
 use crate::stablehlo::{Lowering, dims_list};
 
 /// Writes operand 0 with the order of its elements turned round along `axes`: unsigned integers as signed ones of the same bits,
-/// since the compiler refuses them. It also refuses to reverse a column of a matrix in one step with taking it, in another shape say:
-/// there is a barrier between the two.
+/// since the compiler refuses them. It also refuses to reverse a column of a matrix in one step with taking it: there is a barrier before
+/// the reversal of whatever is computed.
 pub fn reverse(to: &mut Lowering<'_>, axes: &[usize]) {
     let (mut x, ty, dims) = (to.operand(0), to.result_type(0).clone(), dims_list(axes));
-    if to.defines(0).is_some_and(|op| op.is::<Slice>() || op.is::<Reshape>() || op.is::<CustomKernel>()) {
+    if to.is_computed(0) && !to.in_kernel() {
         x = to.value("stablehlo.optimization_barrier", &[&x], &ty);
     }
     if !ty.dtype.is_unsigned() {
