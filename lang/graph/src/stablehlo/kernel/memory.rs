@@ -215,8 +215,7 @@ impl Lowering<'_> {
     /// Writes a part of operand 0, if it is computed in a kernel, as a copy of its own (Q43): the compiler may have no end with a
     /// slice of a padding or of a comparison, which booleans in memory are.
     pub fn part_of_computed(&mut self, start: &[usize]) -> bool {
-        let computed =
-            self.is_computed(0) || self.operand_type(0).dtype == DType::Bool;
+        let computed = self.is_computed(0) || self.operand_type(0).dtype == DType::Bool;
         if !self.in_kernel() || !computed {
             return false;
         }
