@@ -17,7 +17,7 @@ mod qr;
 mod rotations;
 mod substitution;
 
-/// What a kernel computes, of matrices [.. n m]: the axes before the last two are batches.
+/// Result of a kernel for matrices [.. n m], the axes before the last two being batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// The lower Cholesky factor of symmetric matrices.
@@ -210,7 +210,7 @@ impl Matrices {
         (padded, whole)
     }
 
-    /// What a kernel gave, `x` of type `ty`, in the shape of result `i`: without its margin and the rows that are too many.
+    /// Tensor `x` of type `ty`, which a kernel gave, in the shape of result `i`: without its margin and surplus rows.
     fn result(&self, to: &mut Lowering<'_>, i: usize, x: &str, ty: &TensorType) -> String {
         let into = to.result_type(i).clone();
         let axes = ty.rank() - 1;

@@ -142,7 +142,7 @@ impl Digit<'_> {
         })
     }
 
-    /// Writes the counting of an element; what its digit had been counted to before.
+    /// Writes the counting of an element; the number of elements with its digit before.
     fn count(&self, nest: &mut LoopNest, key: &str, counters: &Array) -> String {
         let int = self.dtype.mlir();
         let shift = nest.number(&self.shift.to_string(), self.dtype);

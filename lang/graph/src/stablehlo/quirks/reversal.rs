@@ -3,8 +3,8 @@
 use crate::stablehlo::{Lowering, dims_list};
 
 /// Writes operand 0 with the order of its elements turned round along `axes`: unsigned integers as signed ones of the same bits,
-/// since the compiler refuses them. It also refuses to reverse a column of a matrix in one step with taking it: there is a barrier before
-/// the reversal of whatever is computed.
+/// since the compiler refuses them. It also refuses to reverse a column of a matrix in one step with taking it: a barrier stands before
+/// the reversal of each computed value.
 pub fn reverse(to: &mut Lowering<'_>, axes: &[usize]) {
     let (mut x, ty, dims) = (to.operand(0), to.result_type(0).clone(), dims_list(axes));
     if to.is_computed(0) && !to.in_kernel() {
