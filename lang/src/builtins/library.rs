@@ -63,8 +63,8 @@ fn check(_: &mut Interp, args: &[Value]) -> Eval<Value> {
 
 fn by_kernel(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let Value::Str(wanted) = &args[0] else { return fail("-by-kernel wants the name of a kernel") };
-    match Kernel::ALL.into_iter().find(|(name, _)| **name == **wanted) {
-        Some((_, kernel)) => interp.custom_kernel(kernel, &args[1], &args[2..]),
+    match Kernel::ALL.into_iter().find(|kernel| *kernel.name() == **wanted) {
+        Some(kernel) => interp.custom_kernel(kernel, &args[1], &args[2..]),
         None => fail(format!("there is no kernel {wanted}")),
     }
 }

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::region::{
-    are_floats, expect_operands, picked, picked_varying, positions, present, real, spread, strong,
-};
+use super::region::{are_floats, call_jvp, call_vjp, expect_operands, positions, real};
 use super::{And, Binary, Cotangents, Direction, Primitive, TypeFault, Types, batch_size, batch_to_front};
-use crate::graph::{Builder, Graph, Var, evaluate, inline_calls, unchecked};
+use crate::graph::{Builder, Graph, Var, evaluate, inline_calls};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 use crate::transform;
@@ -87,26 +85,16 @@ impl Primitive for Checkpoint {
         cotangents: &[Option<Var>],
         varies: &[bool],
     ) -> Cotangents {
-        let body = &*self.body;
         let cotangents = real(b, cotangents, outs);
-        let mut operands = match cotangents.iter().find(|ct| b.ty(**ct).count() > 0) {
+        let args: Vec<Var> = match cotangents.iter().find(|ct| b.ty(**ct).count() > 0) {
             Some(cotangent) => args.iter().map(|x| after(b, *x, *cotangent)).collect(),
             None => args.to_vec(),
         };
-        operands.extend(cotangents);
-        let pulled = b.inline(&transform::vjp(&unchecked(body), &positions(varies)), &operands);
-        spread(pulled[body.outputs.len()..].iter().map(|v| strong(b, *v)), varies)
+        call_vjp(b, &self.body, &args, &cotangents, varies)
     }
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
-        let body = &*self.body;
-        let varies = present(tangents);
-        let varying = transform::varying(body, &varies);
-        let mut operands = args.to_vec();
-        operands.extend(real(b, &picked_varying(tangents, &varies), &picked(args, &varies)));
-        let derivative = transform::jvp(&unchecked(body), &positions(&varies));
-        let pushed = b.inline(&derivative, &operands).split_off(body.outputs.len());
-        spread(picked(&pushed, &varying).into_iter().map(|v| strong(b, v)), &varying)
+        call_jvp(b, &self.body, args, tangents)
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {

@@ -34,7 +34,7 @@ impl UnaryRule for Cos {
         if to.result_type(0).dtype == DType::F64 {
             doubles::sine(to, true);
         } else {
-            quirks::within_a_turn(true, to);
+            quirks::by_half_turns(true, to);
         }
     }
 }

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use super::region::{are_floats, expect_operands, picked, picked_varying, positions, present, real, spread, strong};
+use super::region::{are_floats, call_jvp, call_vjp, expect_operands, positions, real};
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front};
 use crate::graph::{Builder, Graph, Var, evaluate};
-use crate::stablehlo::{Lowering, MAX_ARRAYS};
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::stablehlo::Lowering;
+use crate::tensor::{HostTensor, Shape, TensorType};
 use crate::transform;
 
 mod cholesky;
 mod lu;
+mod matrices;
 mod qr;
 mod rotations;
 mod substitution;
+
+use matrices::Matrices;
 
 /// Result of a kernel for matrices [.. n m], the axes before the last two being batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,17 +36,52 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// The kernels by the names that the standard library calls them by.
-    pub const ALL: [(&str, Kernel); 5] = [
-        ("cholesky", Kernel::Cholesky),
-        ("lu", Kernel::Lu),
-        ("qr", Kernel::Qr),
-        ("substitution", Kernel::Substitution),
-        ("rotations", Kernel::Rotations),
-    ];
+    /// All kernels.
+    pub const ALL: [Kernel; 5] =
+        [Kernel::Cholesky, Kernel::Lu, Kernel::Qr, Kernel::Substitution, Kernel::Rotations];
 
-    fn name(self) -> &'static str {
-        Kernel::ALL.into_iter().find(|(_, kernel)| *kernel == self).expect("a name for each").0
+    /// The name by which the standard library calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Cholesky => "cholesky",
+            Kernel::Lu => "lu",
+            Kernel::Qr => "qr",
+            Kernel::Substitution => "substitution",
+            Kernel::Rotations => "rotations",
+        }
+    }
+
+    /// Maximum elements of a matrix. Each column of a QR factorisation reads all of it, which stays in the processor's cache up to the
+    /// lesser size.
+    fn max_elements(self) -> usize {
+        if self == Kernel::Qr { 1 << 21 } else { 1 << 24 }
+    }
+
+    /// Number of its arrays on the stack, each as long as the matrix.
+    fn arrays(self) -> usize {
+        match self {
+            Kernel::Cholesky | Kernel::Lu | Kernel::Substitution => 0,
+            Kernel::Rotations => 1,
+            Kernel::Qr => 2,
+        }
+    }
+
+    /// Shapes of the results for operands of these types, `None` if it is not for them.
+    fn results(self, args: &[&TensorType]) -> Option<SmallVec<[Shape; 2]>> {
+        let shape = &args.first()?.shape;
+        let [batch @ .., n, m] = &shape[..] else { return None };
+        let with = |axes: &[usize]| Shape::from([batch, axes].concat());
+        match (self, args) {
+            (Kernel::Cholesky, [_]) if n == m => Some(smallvec![shape.clone()]),
+            (Kernel::Lu, [_]) => Some(smallvec![shape.clone(), with(&[*n])]),
+            (Kernel::Qr, [_]) if n >= m => Some(smallvec![shape.clone(), with(&[*m, *m])]),
+            (Kernel::Rotations, [_]) => Some(smallvec![shape.clone(), with(&[*n, *n])]),
+            (Kernel::Substitution, [a, b]) if n == m && a.dtype == b.dtype => match &b.shape[..] {
+                [other @ .., rows, _] if (other, rows) == (batch, n) => Some(smallvec![b.shape.clone()]),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -68,7 +106,13 @@ impl Primitive for CustomKernel {
 
     fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
         expect_operands("custom_kernel", &self.body, args)?;
-        Ok(self.body.outputs.iter().map(|v| self.body.ty(*v).clone()).collect())
+        let results: Types = self.body.outputs.iter().map(|v| self.body.ty(*v).clone()).collect();
+        let shapes = self.kernel.results(args).unwrap_or_default();
+        let fits = |(ty, shape): (&TensorType, &Shape)| ty.dtype == args[0].dtype && ty.shape == *shape;
+        if results.is_empty() || results.len() > shapes.len() || !results.iter().zip(&shapes).all(fits) {
+            return Err(TypeFault::new(format!("the kernel {} is not for this function", self.kernel.name())));
+        }
+        Ok(results)
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
@@ -85,20 +129,12 @@ impl Primitive for CustomKernel {
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
-        let varies = are_floats(&self.body, &self.body.inputs);
-        let operands = [args, &real(b, cotangents, outs)].concat();
-        let pulled = b.inline(&transform::vjp(&self.body, &positions(&varies)), &operands);
-        spread(pulled[self.body.outputs.len()..].iter().map(|v| strong(b, *v)), &varies)
+        let cotangents = real(b, cotangents, outs);
+        call_vjp(b, &self.body, args, &cotangents, &are_floats(&self.body, &self.body.inputs))
     }
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
-        let varies = present(tangents);
-        let varying = transform::varying(&self.body, &varies);
-        let mut operands = args.to_vec();
-        operands.extend(real(b, &picked_varying(tangents, &varies), &picked(args, &varies)));
-        let derivative = transform::jvp(&self.body, &positions(&varies));
-        let pushed = b.inline(&derivative, &operands).split_off(self.body.outputs.len());
-        spread(picked(&pushed, &varying).into_iter().map(|v| strong(b, v)), &varying)
+        call_jvp(b, &self.body, args, tangents)
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
@@ -118,9 +154,7 @@ impl Primitive for CustomKernel {
             Kernel::Substitution => substitution::write,
             Kernel::Rotations => rotations::write,
         };
-        // Each column of a QR factorisation reads all of the matrix, which stays in the processor's cache up to the lesser size.
-        let limit = if self.kernel == Kernel::Qr { 1 << 21 } else { 1 << 24 };
-        let results = match Matrices::of(to, limit) {
+        let results = match Matrices::of(to, self.kernel) {
             Some(matrices) => write(to, &matrices),
             None => {
                 let operands = (0..to.operand_count()).map(|i| to.operand(i)).collect();
@@ -133,100 +167,5 @@ impl Primitive for CustomKernel {
     /// That of the function, which is what interpreted code does.
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
         self.body.cost()
-    }
-}
-
-/// Bytes from one row to the next at which a column has few places in a processor's cache.
-const CACHE_STRIDE: usize = 2048;
-
-/// The operands of a kernel as batches of matrices, and what its vectors are like.
-struct Matrices {
-    dtype: DType,
-    batch: usize,
-    /// Elements of a vector; rows have a margin of zeros up to whole ones.
-    lanes: usize,
-}
-
-impl Matrices {
-    /// None if the kernel is not for the operands, matrices of at most `limit` elements, or not for the device.
-    fn of(to: &Lowering<'_>, limit: usize) -> Option<Matrices> {
-        let types: Vec<&TensorType> = (0..to.operand_count()).map(|i| to.operand_type(i)).collect();
-        let (dtype, rank) = (types[0].dtype, types[0].rank());
-        let extents = types.iter().flat_map(|ty| ty.shape[rank - 2..].iter().copied());
-        let longest = extents.max().unwrap_or(0);
-        let columns = types[types.len() - 1].shape[rank - 1];
-        let fits = types.iter().all(|ty| {
-            ty.count() > 0 && ty.shape[rank - 2..].iter().product::<usize>() <= limit
-        });
-        // Those of a QR factorisation, with a margin each.
-        let arrays = 2 * (longest + 64) * dtype.byte_width();
-        let taken = matches!(dtype, DType::F32 | DType::F64) && fits && arrays <= MAX_ARRAYS;
-        if !taken || !to.is_for_processor() || to.in_kernel() {
-            return None;
-        }
-        let batch = types[0].shape[..rank - 2].iter().product();
-        let matrices = Matrices { dtype, batch, lanes: 1 };
-        // Sums of several vectors do not wait for each other; an eighth of the columns may be margin.
-        let wide = [4, 2].map(|vectors| vectors * matrices.processor_lanes());
-        let fits = |lanes: &usize| columns.next_multiple_of(*lanes) <= columns + columns / 8;
-        let lanes = wide.into_iter().find(fits).unwrap_or_else(|| matrices.processor_lanes());
-        Some(Matrices { lanes, ..matrices })
-    }
-
-    /// Elements of a processor's vector.
-    fn processor_lanes(&self) -> usize {
-        if self.dtype == DType::F32 { 16 } else { 8 }
-    }
-
-    /// The type of `rows` with whole vectors of columns, and one more where rows would share their places in a cache.
-    fn ty(&self, rows: usize, columns: usize) -> TensorType {
-        let mut columns = columns.next_multiple_of(self.lanes);
-        if self.lanes > 1 && (columns * self.dtype.byte_width()).is_multiple_of(CACHE_STRIDE) {
-            columns += self.lanes;
-        }
-        TensorType::new(self.dtype, [self.batch, rows, columns].as_slice())
-    }
-
-    /// Operand `i` in that form.
-    fn operand(&self, to: &mut Lowering<'_>, i: usize) -> (String, TensorType) {
-        let from = to.operand_type(i).clone();
-        let [.., rows, columns] = from.shape[..] else { unreachable!("matrices have two axes") };
-        let (plain, whole) =
-            (from.with_shape([self.batch, rows, columns].as_slice()), self.ty(rows, columns));
-        let x = to.operand(i);
-        let x = to.temporary(&format!("stablehlo.reshape {x} : ({}) -> {}", from.mlir(), plain.mlir()));
-        if plain == whole {
-            return (x, whole);
-        }
-        let scalar = TensorType::scalar(self.dtype);
-        let zero = to.splat(&scalar, "0.0");
-        let padded = to.temporary(&format!(
-            "stablehlo.pad {x}, {zero}, low = [0, 0, 0], high = [0, 0, {}], interior = [0, 0, 0] : ({}, {}) -> {}",
-            whole.shape[2] - columns,
-            plain.mlir(),
-            scalar.mlir(),
-            whole.mlir()
-        ));
-        (padded, whole)
-    }
-
-    /// Tensor `x` of type `ty`, which a kernel gave, in the shape of result `i`: without its margin and surplus rows.
-    fn result(&self, to: &mut Lowering<'_>, i: usize, x: &str, ty: &TensorType) -> String {
-        let into = to.result_type(i).clone();
-        let axes = ty.rank() - 1;
-        let mut shape = vec![self.batch];
-        shape.extend(&into.shape[into.rank() - axes..]);
-        let plain = ty.with_shape(shape.as_slice());
-        let mut x = x.to_owned();
-        if plain != *ty {
-            let bounds: Vec<String> = plain.shape.iter().map(|extent| format!("0:{extent}")).collect();
-            x = to.temporary(&format!(
-                "stablehlo.slice {x} [{}] : ({}) -> {}",
-                bounds.join(", "),
-                ty.mlir(),
-                plain.mlir()
-            ));
-        }
-        to.temporary(&format!("stablehlo.reshape {x} : ({}) -> {}", plain.mlir(), into.mlir()))
     }
 }

@@ -1,7 +1,7 @@
 //! Helpers of operations with regions: `cond`, `scan`, `while_loop` and `checkpoint`.
 
 use super::{Cotangents, TypeFault};
-use crate::graph::{Builder, Graph, Var};
+use crate::graph::{Builder, Graph, Var, unchecked};
 use crate::tensor::TensorType;
 use crate::transform::{self, or_zeros};
 
@@ -69,6 +69,30 @@ pub(super) fn real(b: &mut Builder, varying: &[Option<Var>], vars: &[Var]) -> Ve
 pub(super) fn strong(b: &mut Builder, var: Var) -> Var {
     let dtype = b.ty(var).dtype;
     b.convert(var, dtype)
+}
+
+/// Cotangents of the operands at which `varies` holds, of a call of `body`, for those of its float results.
+pub(super) fn call_vjp(
+    b: &mut Builder,
+    body: &Graph,
+    args: &[Var],
+    cotangents: &[Var],
+    varies: &[bool],
+) -> Cotangents {
+    let operands = [args, cotangents].concat();
+    let pulled = b.inline(&transform::vjp(&unchecked(body), &positions(varies)), &operands);
+    spread(pulled[body.outputs.len()..].iter().map(|v| strong(b, *v)), varies)
+}
+
+/// Tangents of the results of a call of `body`.
+pub(super) fn call_jvp(b: &mut Builder, body: &Graph, args: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+    let varies = present(tangents);
+    let varying = transform::varying(body, &varies);
+    let mut operands = args.to_vec();
+    operands.extend(real(b, &picked_varying(tangents, &varies), &picked(args, &varies)));
+    let derivative = transform::jvp(&unchecked(body), &positions(&varies));
+    let pushed = b.inline(&derivative, &operands).split_off(body.outputs.len());
+    spread(picked(&pushed, &varying).into_iter().map(|v| strong(b, v)), &varying)
 }
 
 /// Parameters of the types of `vars` in `graph`.

@@ -33,7 +33,7 @@ impl UnaryRule for Sin {
         if to.result_type(0).dtype == DType::F64 {
             doubles::sine(to, false);
         } else {
-            quirks::within_a_turn(false, to);
+            quirks::by_half_turns(false, to);
         }
     }
 }

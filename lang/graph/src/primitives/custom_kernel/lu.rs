@@ -11,18 +11,15 @@ const COLUMNS: usize = 4;
 pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let steps = to.operand_type(0).shape.iter().rev().take(2).min().copied().unwrap_or(0);
     let (a, ty) = matrices.operand(to, 0);
-    let &Matrices { dtype, lanes, batch } = matrices;
+    let &Matrices { dtype, batch, .. } = matrices;
     let order_ty = TensorType::new(dtype, [batch, ty.shape[1]].as_slice());
     // The last one is memory for pivots, which are too many for the stack.
     let types = [ty.clone(), order_ty.clone(), matrices.ty(COLUMNS, ty.shape[2])];
     let results = to.loop_nest(&[(a, ty.clone())], &types, batch, |nest, read, written, item| {
         let (a, [x, order, pivots]) = (&read[0], written) else { unreachable!("three results") };
         let (first, n, columns) = (nest.index(0), nest.index(ty.shape[1]), nest.index(ty.shape[2]));
+        matrices.copy(nest, [item, &n], a, x);
         nest.each(&first, &n, 1, |nest, i| {
-            nest.each(&first, &columns, lanes, |nest, c| {
-                let row = a.get_lanes(nest, &[item, i, c], lanes);
-                x.set_lanes(nest, &[item, i, c], &row, lanes);
-            });
             let number = nest.value(&format!("arith.index_cast {i} : index to i32"));
             let number = nest.value(&format!("arith.sitofp {number} : i32 to {}", dtype.mlir()));
             order.set(nest, &[item, i], &number);

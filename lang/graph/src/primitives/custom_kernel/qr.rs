@@ -7,7 +7,7 @@ use crate::stablehlo::{Array, LoopNest, Lowering, Tensor};
 pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let steps = to.operand_type(0).shape.last().copied().unwrap_or(0);
     let (a, ty) = matrices.operand(to, 0);
-    let &Matrices { dtype, lanes, batch } = matrices;
+    let &Matrices { dtype, batch, .. } = matrices;
     let float = dtype.mlir();
     let types = [ty.clone(), ty.clone()];
     let results = to.loop_nest(&[(a, ty.clone())], &types, batch, |nest, read, written, item| {
@@ -16,14 +16,8 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
         let steps = nest.index(steps);
         let (zero, one) = (nest.number("0.0", dtype), nest.number("1.0", dtype));
         let (vector, taus) = (nest.array(dtype, ty.shape[1]), nest.array(dtype, ty.shape[2]));
-        nest.each(&first, &n, 1, |nest, i| {
-            nest.each(&first, &columns, lanes, |nest, c| {
-                let row = a.get_lanes(nest, &[item, i, c], lanes);
-                r.set_lanes(nest, &[item, i, c], &row, lanes);
-                let zeros = nest.zeros(dtype, lanes);
-                q.set_lanes(nest, &[item, i, c], &zeros, lanes);
-            });
-        });
+        matrices.copy(nest, [item, &n], a, r);
+        matrices.clear(nest, [item, &n], q);
         nest.each(&first, &steps, 1, |nest, i| q.set(nest, &[item, i, i], &one));
         let reflection = Reflection { matrices, item, rows: &n, columns: &columns, vector: &vector };
         nest.each(&first, &steps, 1, |nest, k| {

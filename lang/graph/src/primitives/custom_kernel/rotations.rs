@@ -17,21 +17,12 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let results = to.loop_nest(&[(a, ty.clone())], types, batch, |nest, read, written, item| {
         let (a, u) = (&read[0], &written[0]);
         let (first, n, columns) = (nest.index(0), nest.index(ty.shape[1]), nest.index(ty.shape[2]));
-        let turn_columns = nest.index(turn_ty.shape[2]);
         let (one, two) = (nest.number("1.0", dtype), nest.number("2.0", dtype));
-        nest.each(&first, &n, 1, |nest, i| {
-            nest.each(&first, &columns, lanes, |nest, c| {
-                let row = a.get_lanes(nest, &[item, i, c], lanes);
-                u.set_lanes(nest, &[item, i, c], &row, lanes);
-            });
-            for v in &written[1..] {
-                nest.each(&first, &turn_columns, lanes, |nest, c| {
-                    let zeros = nest.zeros(dtype, lanes);
-                    v.set_lanes(nest, &[item, i, c], &zeros, lanes);
-                });
-                v.set(nest, &[item, i, i], &one);
-            }
-        });
+        matrices.copy(nest, [item, &n], a, u);
+        for v in &written[1..] {
+            matrices.clear(nest, [item, &n], v);
+            nest.each(&first, &n, 1, |nest, i| v.set(nest, &[item, i, i], &one));
+        }
         // A sweep that turns something is followed by another.
         let again = nest.array(DType::I32, 1);
         let (yes, no) = (nest.number("1", DType::I32), nest.number("0", DType::I32));

@@ -52,18 +52,6 @@ impl Array {
     pub fn set(&self, nest: &mut LoopNest, i: &str, x: &str) {
         nest.line(&format!("memref.store {x}, {}[{i}] : {}", self.name, self.memref()));
     }
-
-    /// Writes a reading of a vector.
-    pub fn get_lanes(&self, nest: &mut LoopNest, i: &str, lanes: usize) -> String {
-        let ty = vector(self.dtype, lanes);
-        nest.value(&format!("vector.load {}[{i}] : {}, {ty}", self.name, self.memref()))
-    }
-
-    /// Writes a vector.
-    pub fn set_lanes(&self, nest: &mut LoopNest, i: &str, x: &str, lanes: usize) {
-        let ty = vector(self.dtype, lanes);
-        nest.line(&format!("vector.store {x}, {}[{i}] : {}, {ty}", self.name, self.memref()));
-    }
 }
 
 impl Tensor {

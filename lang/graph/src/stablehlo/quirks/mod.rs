@@ -35,7 +35,7 @@ pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
 pub use sums::{reduces_by_axis, reduces_nothing};
-pub use turns::within_a_turn;
+pub use turns::by_half_turns;
 pub use widened::widened;
 
 /// A fault of the compiler.

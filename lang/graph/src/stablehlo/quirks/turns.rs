@@ -9,7 +9,7 @@ const PARTS: [f32; 3] = [3.140_625, 9.675_026e-4, 1.509_958e-7];
 /// Writes the sine of the operand, or its cosine, by the sine of what is left of it after half turns. IREE takes quarters of a turn off in
 /// one step, whose rounding is 2e-5 at 1000 radians, and has the sine of a small negative number from a cosine, to 6e-8: few of its digits.
 /// Here the last step is the sine of a number from 0 to π / 2, of which IREE takes nothing off.
-pub fn within_a_turn(is_cosine: bool, to: &mut Lowering<'_>) {
+pub fn by_half_turns(is_cosine: bool, to: &mut Lowering<'_>) {
     let ty = to.result_type(0).clone();
     let mut x = to.operand(0);
     // The nearest zero of the function is at so many times π.
