@@ -1,7 +1,7 @@
-//! Long reductions in blocks against single chains, as IREE accumulates by default: the processor time of a call on one core.
-//! The calls alternate, so that other load on the machine affects both. The device is that of a run, with one worker if it has any: the
-//! hand-over to a worker takes longer than small programs, which run without. Its pool keeps memory, while page faults take up to five
-//! times as long as a program on a device without one.
+//! Long reductions in blocks against single chains, as IREE accumulates by default: the time of a call on all cores, as a run takes it,
+//! and the processor time of one on one core. The calls alternate, so that other load on the machine affects both. The device is that of
+//! a run, for the second figure with one worker if it has any: the hand-over to a worker takes longer than small programs, which run
+//! without. Its pool keeps memory, while page faults take up to five times as long as a program on a device without one.
 //!
 //! Both are compiled with the engine's flags; chains are also compiled with the target's flags alone. `cargo bench -p
 //! sheaf-benches --bench reductions -- softmax` measures the cases whose name contains that.
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::num::NonZero;
 use std::rc::Rc;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use sheaf_benches::{median_of, paired_ratio};
 use sheaf_graph::graph::Graph;
 use sheaf_graph::primitives::registry::Random;
@@ -24,10 +24,13 @@ use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, Workers, sha2
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;
 
-/// Rounds, of which the median counts.
-const ROUNDS: usize = 25;
+/// Set-ups of each program, in each of which its arguments have other places in memory: equal programs differ by that, up to 7 %.
+const SETUPS: usize = 7;
 
-/// Minimum seconds of processor time per round.
+/// Rounds of a set-up. The median of all rounds counts.
+const ROUNDS: usize = 7;
+
+/// Minimum seconds per round.
 const TURN: f64 = 0.02;
 
 /// A measured program: a name, a function `f`, and a call of it.
@@ -72,28 +75,43 @@ fn measure() {
     let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
     let mut compiler = sheaf_benches::compiler(toolchain);
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    println!("processor time of a call in ms; medians of {ROUNDS} turns, ratios within each turn");
+    println!(
+        "time of a call in ms on all cores, processor time on one; medians of {SETUPS} set-ups, {ROUNDS} turns each; ratios within each turn"
+    );
     for [name, definition, call] in CASES.iter().filter(|case| case[0].contains(&wanted)) {
         let graph = graph(definition, call);
-        let chosen = alternatives(&graph).into_iter().next().unwrap_or_default();
+        let further = alternatives(&graph).into_iter().next().unwrap_or_default();
         let blocks = stablehlo::emit(&graph, stablehlo::Model::Hal);
         let chains = stablehlo::emit_in_chains(&graph, stablehlo::Model::Hal);
-        let target = match plan(PlacementPolicy::Auto, &graph).target {
+        let modules = [(&blocks, &further[..]), (&chains, &further[..]), (&chains, &[]), (&chains, &[])];
+        let programs = modules.map(|(module, further)| Compiled::new(module, further, &mut compiler));
+        let placed = plan(PlacementPolicy::Auto, &graph).target;
+        let alone = match placed {
             Target::LocalTask(_) => Target::LocalTask(Workers::Exactly(NonZero::<usize>::MIN)),
             Target::LocalSync => Target::LocalSync,
         };
-        let mut variants = [(&blocks, &chosen[..]), (&chains, &chosen[..]), (&chains, &[])]
-            .map(|(module, further)| Variant::new(&graph, module, further, target, &mut compiler));
-        for _ in 0..ROUNDS {
-            variants.iter_mut().for_each(Variant::turn);
+        println!("  {name}");
+        for (cores, target, clock) in
+            [("all cores", placed, wall_time as fn() -> f64), ("one core", alone, processor_time)]
+        {
+            let mut times: [Vec<f64>; 4] = Default::default();
+            for _ in 0..SETUPS {
+                let mut variants =
+                    programs.each_ref().map(|program| Variant::new(&graph, program, target, clock));
+                for _ in 0..ROUNDS {
+                    variants.iter_mut().for_each(Variant::turn);
+                }
+                variants.into_iter().zip(&mut times).for_each(|(variant, times)| times.extend(variant.times));
+            }
+            let [blocks, chains, plain, again] = &times;
+            println!(
+                "    {cores:10} {:8.3}, {:4.2} of chains, {:4.2} of chains without further flags, which take {:4.2} of themselves",
+                median_of(blocks.clone()) * 1e3,
+                paired_ratio(blocks, chains),
+                paired_ratio(blocks, plain),
+                paired_ratio(again, plain),
+            );
         }
-        let [blocks, chains, plain] = &variants;
-        println!(
-            "  {name:36} {:8.3}, {:4.2} of chains, {:4.2} of chains without further flags",
-            median_of(blocks.times.clone()) * 1e3,
-            paired_ratio(&blocks.times, &chains.times),
-            paired_ratio(&blocks.times, &plain.times),
-        );
     }
 }
 
@@ -126,29 +144,38 @@ impl Backend for Taker {
     }
 }
 
-/// A program, and the times of its calls.
+/// A compiled program and its constants.
+struct Compiled {
+    vmfb: Vmfb,
+    constants: Vec<HostTensor>,
+}
+
+impl Compiled {
+    fn new(module: &Module, further: &[String], compiler: &mut Compiler) -> Compiled {
+        let flags = sheaf_target::Target::CPU.flags_for(module.features.doubles);
+        let vmfb = compiler.compile(&module.text, &[&flags, further].concat()).expect("a program");
+        let digest = sha256(&vmfb);
+        Compiled {
+            vmfb: Vmfb::verify(vmfb, &digest).expect("its digest"),
+            constants: module.constants.clone(),
+        }
+    }
+}
+
+/// A program with its arguments on a device, and the times of its calls.
 struct Variant {
     frame: CallFrame,
+    clock: fn() -> f64,
     calls: u32,
     times: Vec<f64>,
 }
 
 impl Variant {
-    fn new(
-        graph: &Graph,
-        module: &Module,
-        further: &[String],
-        target: Target,
-        compiler: &mut Compiler,
-    ) -> Variant {
-        let flags = sheaf_target::Target::CPU.flags_for(module.features.doubles);
-        let vmfb = compiler.compile(&module.text, &[&flags, further].concat()).expect("a program");
-        let digest = sha256(&vmfb);
-        let verified = Vmfb::verify(vmfb, &digest).expect("its digest");
+    fn new(graph: &Graph, program: &Compiled, target: Target, clock: fn() -> f64) -> Variant {
         let device = Runtime::new().and_then(|runtime| runtime.device(target)).expect("a device");
-        let mut frame = device.load(&verified).and_then(|p| p.call_frame()).expect("a program");
+        let mut frame = device.load(&program.vmfb).and_then(|p| p.call_frame()).expect("a program");
         let operands = graph.inputs.iter().map(|var| numbers(graph.ty(*var).dtype, &graph.ty(*var).shape));
-        for (i, tensor) in operands.chain(module.constants.iter().cloned()).enumerate() {
+        for (i, tensor) in operands.chain(program.constants.iter().cloned()).enumerate() {
             let element = match tensor.dtype() {
                 DType::F32 => ElementType::F32,
                 DType::I32 => ElementType::I32,
@@ -157,7 +184,7 @@ impl Variant {
             let buffer = device.upload(element, tensor.shape(), tensor.bytes()).expect("a buffer");
             frame.set(i, &buffer).expect("an argument");
         }
-        let mut variant = Variant { frame, calls: 1, times: Vec::new() };
+        let mut variant = Variant { frame, clock, calls: 1, times: Vec::new() };
         variant.turn();
         while variant.times.pop().expect("a turn") * f64::from(variant.calls) < TURN {
             variant.calls *= 2;
@@ -167,11 +194,11 @@ impl Variant {
     }
 
     fn turn(&mut self) {
-        let start = processor_time();
+        let start = (self.clock)();
         for _ in 0..self.calls {
             self.frame.invoke().expect("a call");
         }
-        self.times.push((processor_time() - start) / f64::from(self.calls));
+        self.times.push(((self.clock)() - start) / f64::from(self.calls));
     }
 }
 
@@ -185,9 +212,17 @@ fn numbers(dtype: DType, shape: &[usize]) -> HostTensor {
     HostTensor::new(shape, (0..count).map(|_| random.uniform(0.0, 1.0) as f32).collect::<Vec<f32>>())
 }
 
+/// Time in seconds since the machine started.
+fn wall_time() -> f64 {
+    seconds(clock_gettime(ClockId::Monotonic))
+}
+
 /// Processor time of this process in seconds, of which IREE's one worker takes most. `/proc/thread-self/schedstat` moves in
 /// steps of 4 ms, a fifth of a turn.
 fn processor_time() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    seconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn seconds(time: Timespec) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

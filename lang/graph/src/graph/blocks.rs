@@ -376,7 +376,9 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, means: Means) -> V
     let [rows, columns] = [length(&left, &free[0]), length(&right, &free[1])];
     let thin = rows.min(columns) <= THIN;
     let shortest = if thin { CHAIN } else { CONTRACTION / 2 };
-    let wanted = (shortest.max(rows * columns / (rows + columns) / 4) / others).max(BLOCK);
+    // So few blocks that one chain adds up their results, unless they would be too long for it: a kernel less.
+    let few = extent.div_ceil(CHAIN).min(CONTRACTION * 3 / 4);
+    let wanted = (shortest.max(few).max(rows * columns / (rows + columns) / 4) / others).max(BLOCK);
     if extent < 2 * wanted {
         return b.apply(op.clone(), &[x, y]);
     }
