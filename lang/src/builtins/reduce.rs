@@ -42,15 +42,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
         })
     })
     .examples("(std [1 5]) ;=> 2.0\n(std [[1 3] [2 6]] :axis 1 :keepdims) ;=> [[1] [2]]"),
-    Builtin::new("norm", "(norm x :axis a :keepdims)", "the Euclidean norm, sqrt(sum x^2)", (1, VARIADIC), |i, a| {
-        reduce(i, a, &|i, x, axes| {
-            let x = i.float(&Value::Tensor(x.clone()))?;
-            let squares = i.op(p::Binary(p::Mul), &[&x, &x])?;
-            let sum = i.op(p::ReduceSum { axes: axes.clone() }, &[&squares])?;
-            i.op(p::Unary(p::Sqrt), &[&sum])
-        })
-    })
-    .examples("(norm [3 4]) ;=> 5.0\n(norm [[3 4] [6 8]] :axis 1) ;=> [5 10]"),
     Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element, or of several numbers; NaN if one is NaN", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Max, &|i, x, axes| {
             let axes = axes.clone();
@@ -106,6 +97,16 @@ pub(super) const BUILTINS: &[Builtin] = &[
     )
     .examples("(cumprod [1 2 3]) ;=> [1 2 6]\n(cumprod [[1 2] [3 4]] :axis 1) ;=> [[1 2] [3 12]]"),
 ];
+
+/// The root of the sum of squares.
+pub(super) fn euclidean_norm(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    reduce(interp, args, &|i, x, axes| {
+        let x = i.float(&Value::Tensor(x.clone()))?;
+        let squares = i.op(p::Binary(p::Mul), &[&x, &x])?;
+        let sum = i.op(p::ReduceSum { axes: axes.clone() }, &[&squares])?;
+        i.op(p::Unary(p::Sqrt), &[&sum])
+    })
+}
 
 /// Reductions of booleans.
 pub(super) const TRUTHS: &[Builtin] = &[

@@ -16,7 +16,10 @@ impl Interp {
     /// call is recorded as one operation.
     pub(crate) fn custom_kernel(&mut self, kernel: Kernel, f: &Value, args: &[Value]) -> Eval<Value> {
         let traced = args.iter().any(|arg| matches!(arg, Value::Tensor(Tensor::Traced(_))));
-        if !traced || !self.tracing.traces_regions() {
+        if !traced {
+            return self.kernel_on_host(kernel, f, args);
+        }
+        if !self.tracing.traces_regions() {
             return self.call(f, args.to_vec());
         }
         let operands = args.iter().map(|arg| self.tensor(arg)).collect::<Eval<Vec<_>>>()?;
@@ -42,5 +45,17 @@ impl Interp {
         let mut results: Vec<Value> =
             bind_all(&op, &operands, self.span)?.into_iter().map(Value::from).collect();
         Ok(if listed { Value::list(results) } else { results.swap_remove(0) })
+    }
+
+    /// The kernel of a library on tensors with elements, or else a call of `f`.
+    fn kernel_on_host(&mut self, kernel: Kernel, f: &Value, args: &[Value]) -> Eval<Value> {
+        let operands = args.iter().map(|arg| self.tensor(arg)).collect::<Eval<Vec<_>>>()?;
+        let elements = operands.iter().map(|x| x.read_once("a matrix")).collect::<Eval<Vec<_>>>()?;
+        let Some(results) = kernel.evaluate(&elements.iter().map(|x| &**x).collect::<Vec<_>>()) else {
+            return self.call(f, args.to_vec());
+        };
+        let made = |x| Value::from(Tensor::made(x, self.span));
+        let mut results: Vec<Value> = results.into_iter().map(made).collect();
+        Ok(if results.len() == 1 { results.swap_remove(0) } else { Value::list(results) })
     }
 }

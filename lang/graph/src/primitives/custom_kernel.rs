@@ -12,6 +12,8 @@ use crate::tensor::{HostTensor, Shape, TensorType};
 use crate::transform;
 
 mod cholesky;
+#[cfg(feature = "host-kernels")]
+mod host;
 mod lu;
 mod matrices;
 mod qr;
@@ -31,14 +33,22 @@ pub enum Kernel {
     Qr,
     /// The solution of lower triangular systems, of which what is above the diagonal is not read.
     Substitution,
+    /// The solution of the transposes of such systems.
+    BackSubstitution,
     /// Rows turned to be orthogonal, and the turn.
     Rotations,
 }
 
 impl Kernel {
     /// All kernels.
-    pub const ALL: [Kernel; 5] =
-        [Kernel::Cholesky, Kernel::Lu, Kernel::Qr, Kernel::Substitution, Kernel::Rotations];
+    pub const ALL: [Kernel; 6] = [
+        Kernel::Cholesky,
+        Kernel::Lu,
+        Kernel::Qr,
+        Kernel::Substitution,
+        Kernel::BackSubstitution,
+        Kernel::Rotations,
+    ];
 
     /// The name by which the standard library calls it.
     pub fn name(self) -> &'static str {
@@ -47,6 +57,7 @@ impl Kernel {
             Kernel::Lu => "lu",
             Kernel::Qr => "qr",
             Kernel::Substitution => "substitution",
+            Kernel::BackSubstitution => "back-substitution",
             Kernel::Rotations => "rotations",
         }
     }
@@ -60,10 +71,19 @@ impl Kernel {
     /// Number of its arrays on the stack, each as long as the matrix.
     fn arrays(self) -> usize {
         match self {
-            Kernel::Cholesky | Kernel::Lu | Kernel::Substitution => 0,
+            Kernel::Cholesky | Kernel::Lu | Kernel::Substitution | Kernel::BackSubstitution => 0,
             Kernel::Rotations => 1,
             Kernel::Qr => 2,
         }
+    }
+
+    /// Its results on the host, `None` if a library is not for these operands: the function is. The library's rounding is another one.
+    pub fn evaluate(self, args: &[&HostTensor]) -> Option<SmallVec<[HostTensor; 2]>> {
+        #[cfg(feature = "host-kernels")]
+        let results = host::evaluate(self, args);
+        #[cfg(not(feature = "host-kernels"))]
+        let results = None;
+        results
     }
 
     /// Shapes of the results for operands of these types, `None` if it is not for them.
@@ -76,10 +96,12 @@ impl Kernel {
             (Kernel::Lu, [_]) => Some(smallvec![shape.clone(), with(&[*n])]),
             (Kernel::Qr, [_]) if n >= m => Some(smallvec![shape.clone(), with(&[*m, *m])]),
             (Kernel::Rotations, [_]) => Some(smallvec![shape.clone(), with(&[*n, *n])]),
-            (Kernel::Substitution, [a, b]) if n == m && a.dtype == b.dtype => match &b.shape[..] {
-                [other @ .., rows, _] if (other, rows) == (batch, n) => Some(smallvec![b.shape.clone()]),
-                _ => None,
-            },
+            (Kernel::Substitution | Kernel::BackSubstitution, [a, b]) if n == m && a.dtype == b.dtype => {
+                match &b.shape[..] {
+                    [other @ .., rows, _] if (other, rows) == (batch, n) => Some(smallvec![b.shape.clone()]),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
@@ -116,6 +138,10 @@ impl Primitive for CustomKernel {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        if let Some(mut results) = self.kernel.evaluate(args) {
+            results.truncate(self.body.outputs.len());
+            return results;
+        }
         let args: Vec<HostTensor> = args.iter().map(|x| (*x).clone()).collect();
         evaluate(&self.body, &args).into()
     }
@@ -151,7 +177,8 @@ impl Primitive for CustomKernel {
             Kernel::Cholesky => cholesky::write,
             Kernel::Lu => lu::write,
             Kernel::Qr => qr::write,
-            Kernel::Substitution => substitution::write,
+            Kernel::Substitution => substitution::forward,
+            Kernel::BackSubstitution => substitution::backward,
             Kernel::Rotations => rotations::write,
         };
         let results = match Matrices::of(to, self.kernel) {

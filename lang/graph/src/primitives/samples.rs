@@ -287,18 +287,21 @@ fn scaled_sine() -> CustomVjp {
     CustomVjp { name: "scaled_sine".into(), forward, backward }
 }
 
-/// Lower triangular systems of `n` rows with `m` right sides, as a kernel solves them: row by row, written out.
-fn systems(dtype: DType, n: usize, m: usize) -> CustomKernel {
+/// Lower triangular systems of `n` rows with `m` right sides, or their transposes, as a kernel solves them: row by row, written out.
+fn systems(kernel: Kernel, dtype: DType, n: usize, m: usize) -> CustomKernel {
     let mut b = Builder::new();
     let l = b.input(TensorType::new(dtype, [n, n].as_slice()));
     let right = b.input(TensorType::new(dtype, [n, m].as_slice()));
+    let is_transposed = kernel == Kernel::BackSubstitution;
+    let place = |i: usize| if is_transposed { n - 1 - i } else { i };
     let mut rows: Vec<Var> = Vec::new();
     for i in 0..n {
         let element = |b: &mut Builder, j: usize| {
-            let element = b.slice(l, &[i, j], &[i + 1, j + 1]);
+            let [row, column] = if is_transposed { [place(j), place(i)] } else { [i, j] };
+            let element = b.slice(l, &[row, column], &[row + 1, column + 1]);
             b.broadcast_in_dim(element, &[1, m], &[0, 1])
         };
-        let mut left = b.slice_axis(right, 0, i, i + 1);
+        let mut left = b.slice_axis(right, 0, place(i), place(i) + 1);
         for (j, row) in rows.iter().enumerate() {
             let factor = element(&mut b, j);
             let known = b.mul(factor, *row);
@@ -307,8 +310,11 @@ fn systems(dtype: DType, n: usize, m: usize) -> CustomKernel {
         let diagonal = element(&mut b, i);
         rows.push(b.div(left, diagonal));
     }
+    if is_transposed {
+        rows.reverse();
+    }
     let solution = b.concatenate(&rows, 0);
-    CustomKernel { kernel: Kernel::Substitution, body: Arc::new(b.finish(vec![solution])) }
+    CustomKernel { kernel, body: Arc::new(b.finish(vec![solution])) }
 }
 
 fn others() -> Vec<Sample> {
@@ -316,9 +322,16 @@ fn others() -> Vec<Sample> {
     let dot = |contract, batch| DotGeneral { contract, batch };
     let mut all = vec![
         smooth(scaled_sine(), &[(F32, &[3], Any), (F32, &[], Any)]),
-        smooth(systems(F32, 3, 2), &[(F32, &[3, 3], Positive), (F32, &[3, 2], Any)]),
-        smooth(systems(F64, 3, 20), &[(F64, &[3, 3], Positive), (F64, &[3, 20], Any)]),
-        discrete(systems(BF16, 1, 2), &[(BF16, &[1, 1], Positive), (BF16, &[1, 2], Any)]),
+        smooth(systems(Kernel::Substitution, F32, 3, 2), &[(F32, &[3, 3], Positive), (F32, &[3, 2], Any)]),
+        smooth(systems(Kernel::Substitution, F64, 3, 20), &[(F64, &[3, 3], Positive), (F64, &[3, 20], Any)]),
+        smooth(
+            systems(Kernel::BackSubstitution, F32, 7, 2),
+            &[(F32, &[7, 7], Positive), (F32, &[7, 2], Any)],
+        ),
+        discrete(
+            systems(Kernel::Substitution, BF16, 1, 2),
+            &[(BF16, &[1, 1], Positive), (BF16, &[1, 2], Any)],
+        ),
         smooth(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(F32, &[2, 3], Any), (F32, &[3, 4], Any)]),
         smooth(dot(pairs(&[0], &[1]), pairs(&[], &[])), &[(F32, &[3, 2], Any), (F32, &[4, 3], Any)]),
         smooth(dot(pairs(&[0], &[0]), pairs(&[], &[])), &[(F32, &[5], Any), (F32, &[5], Any)]),

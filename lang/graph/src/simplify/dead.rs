@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{cond, scan, while_loop};
 use crate::graph::{Equation, Graph, Op, Var, prune};
-use crate::primitives::{OptimizationBarrier, Sort};
+use crate::primitives::{CustomKernel, OptimizationBarrier, Sort};
 
 /// An operation reduced to some of its operands and results.
 pub(super) struct Narrowed {
@@ -53,6 +53,13 @@ fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
             stays.insert(0, 0);
         }
         return Some(Narrowed { op: eqn.op.clone(), operands: stays.clone(), results: stays });
+    }
+    if let Some(kernel) = eqn.op.downcast_ref::<CustomKernel>().filter(|_| used.last() == Some(&false)) {
+        let operands: Vec<usize> = (0..eqn.inputs.len()).collect();
+        let results: Vec<usize> = (0..used.len()).take_while(|i| used[*i..].contains(&true)).collect();
+        let body = std::sync::Arc::new(part(&kernel.body, &operands, &results));
+        let op = std::sync::Arc::new(CustomKernel { body, ..kernel.clone() });
+        return Some(Narrowed { op, operands, results });
     }
     cond::narrow(&eqn.op, used)
         .or_else(|| scan::narrow(&eqn.op, used))
