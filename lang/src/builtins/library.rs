@@ -1,4 +1,4 @@
-//! Helpers of functions written in Sheaf: defaults of arguments, argument checks, kernels, the usual norm.
+//! Helpers of functions written in Sheaf: defaults of arguments, argument checks, kernels.
 
 use std::rc::Rc;
 
@@ -30,13 +30,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(f tensors...), for which compiled code has a kernel on processors",
         (3, super::VARIADIC),
         by_kernel,
-    ),
-    Builtin::new(
-        "-euclidean-norm",
-        "(-euclidean-norm x :axis a :keepdims)",
-        "the root of the sum of squares",
-        (1, super::VARIADIC),
-        super::reduce::euclidean_norm,
     ),
 ];
 

@@ -42,6 +42,18 @@ pub(super) const BUILTINS: &[Builtin] = &[
         })
     })
     .examples("(std [1 5]) ;=> 2.0\n(std [[1 3] [2 6]] :axis 1 :keepdims) ;=> [[1] [2]]"),
+    Builtin::new(
+        "norm",
+        "(norm x :ord o :axis a :keepdims)",
+        "the Euclidean norm of all elements or along axes, sqrt(sum x^2); with :ord that of vectors along one axis \
+         (vector-norm) or of matrices along two (matrix-norm), by default all axes of x",
+        (1, VARIADIC),
+        norm,
+    )
+    .examples(
+        "(norm [3 4]) ;=> 5.0\n(norm [[3 4] [6 8]] :axis 1) ;=> [5 10]\n(norm [3 -4] :ord 1) ;=> 7\n\
+         (norm [[1 2] [3 4]] :ord 1) ;=> 6\n(norm (zeros '[2 2 2]) :ord 1) ;=> error: one axis or two",
+    ),
     Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element, or of several numbers; NaN if one is NaN", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Max, &|i, x, axes| {
             let axes = axes.clone();
@@ -98,8 +110,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(cumprod [1 2 3]) ;=> [1 2 6]\n(cumprod [[1 2] [3 4]] :axis 1) ;=> [[1 2] [3 12]]"),
 ];
 
-/// The root of the sum of squares.
-pub(super) fn euclidean_norm(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+/// The Euclidean norm, or with `:ord` that of the library, which is loaded for it.
+fn norm(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    let ordered =
+        args.iter().skip(1).any(|arg| matches!(arg, Value::Keyword(name) if name.as_str() == "ord"));
+    if ordered {
+        let f = interp.library_value("linalg", "-ordered-norm")?;
+        return interp.call(&f, args.to_vec());
+    }
     reduce(interp, args, &|i, x, axes| {
         let x = i.float(&Value::Tensor(x.clone()))?;
         let squares = i.op(p::Binary(p::Mul), &[&x, &x])?;

@@ -68,8 +68,8 @@ pub fn entries() -> Vec<Entry> {
     for (section, text) in CORE {
         entries.extend(written_in_sheaf(section, None, text));
     }
-    for (module, text) in STANDARD {
-        entries.extend(written_in_sheaf(module, Some(module), text));
+    for (module, parts) in STANDARD {
+        entries.extend(parts.iter().flat_map(|(_, text)| written_in_sheaf(module, Some(module), text)));
     }
     entries
 }
@@ -86,7 +86,8 @@ pub fn definitions(text: &str) -> Vec<Entry> {
 
 /// The text of the form that defines `name`: the last in `sources`, or else that of the standard library.
 pub fn definition_text(sources: &Sources, name: &str) -> Option<String> {
-    let mut texts: Vec<&str> = CORE.into_iter().chain(STANDARD).map(|(_, text)| text).collect();
+    let parts = STANDARD.into_iter().flat_map(|(_, parts)| parts.iter().copied());
+    let mut texts: Vec<&str> = CORE.into_iter().chain(parts).map(|(_, text)| text).collect();
     texts.extend(sources.iter().map(|(_, text)| text));
     texts.into_iter().rev().find_map(|text| {
         let mut sources = Sources::default();

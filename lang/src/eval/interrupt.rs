@@ -87,14 +87,14 @@ impl Interp {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::eval::Options;
     use crate::host::{Host, HostError};
     use sheaf_syntax::Sources;
     use sheaf_syntax::diagnostic::Diagnostic;
 
-    struct NoHost;
+    pub(in crate::eval) struct NoHost;
 
     impl Host for NoHost {
         fn print(&mut self, _: &str) -> Result<(), HostError> {

@@ -1,30 +1,40 @@
 //! The standard library, available without `use` (SPEC section 8).
 //!
-//! A module is loaded with the first text that mentions one of its names; other programs never parse it.
+//! A part of a module, which is a file, is loaded with the first text that mentions one of its names; other programs never parse it.
 
 use std::rc::Rc;
-use std::sync::OnceLock;
 
-use ustr::{Ustr, UstrMap};
+use ustr::Ustr;
 
 use super::interp::Interp;
 use super::load::Loaded;
 use super::names::Modules;
-use crate::program::{Import, Meaning, Module, is_private};
+use super::signal::Eval;
+use crate::program::{Import, Meaning, Module, Value, is_private};
 use sheaf_syntax::{Form, FormKind};
 
-/// The text of a module with one file per subject.
-macro_rules! text {
+/// A part of a module of the standard library: its name, and its text.
+type Part = (&'static str, &'static str);
+
+/// The parts of a module with one file per subject.
+macro_rules! parts {
     ($module:literal, $($file:literal),*) => {
-        concat!($(include_str!(concat!("../../std/", $module, "/", $file, ".shf"))),*)
+        &[$(($file, include_str!(concat!("../../std/", $module, "/", $file, ".shf")))),*]
     };
 }
 
-/// The standard library, by the name of each module.
-pub const STANDARD: [(&str, &str); 10] = [
+/// The part of a module of one file.
+macro_rules! part {
+    ($module:literal) => {
+        &[($module, include_str!(concat!("../../std/", $module, ".shf")))]
+    };
+}
+
+/// The parts of the standard library, by the name of each module.
+pub const STANDARD: [(&str, &[Part]); 10] = [
     (
         "nn",
-        text!(
+        parts!(
             "nn",
             "layers",
             "normalisation",
@@ -42,50 +52,73 @@ pub const STANDARD: [(&str, &str); 10] = [
             "older"
         ),
     ),
-    ("optim", text!("optim", "optimisers", "variants", "schedules")),
-    ("data", include_str!("../../std/data.shf")),
-    ("text", include_str!("../../std/text.shf")),
-    ("generate", include_str!("../../std/generate.shf")),
+    ("optim", parts!("optim", "optimisers", "variants", "schedules")),
+    ("data", part!("data")),
+    ("text", part!("text")),
+    ("generate", part!("generate")),
     (
         "linalg",
-        text!("linalg", "blocks", "cholesky", "eigen", "functions", "lu", "norms", "qr", "svd", "triangular"),
+        parts!(
+            "linalg",
+            "blocks",
+            "cholesky",
+            "eigen",
+            "functions",
+            "lu",
+            "norms",
+            "qr",
+            "svd",
+            "triangular"
+        ),
     ),
     (
         "distributions",
-        text!("distributions", "continuous", "discrete", "multivariate", "samplers", "special"),
+        parts!("distributions", "continuous", "discrete", "multivariate", "samplers", "special"),
     ),
-    ("training", text!("training", "accumulation", "losses", "metrics", "trees")),
+    ("training", parts!("training", "accumulation", "losses", "metrics", "trees")),
     (
         "solvers",
-        text!("solvers", "fixed-point", "interpolation", "linear", "minimize", "odeint", "root", "vectors"),
+        parts!("solvers", "fixed-point", "interpolation", "linear", "minimize", "odeint", "root", "vectors"),
     ),
-    ("fourier", include_str!("../../std/fourier.shf")),
+    ("fourier", part!("fourier")),
 ];
 
 /// Modules that older programs use, now always available.
 const OLDER: [&str; 2] = ["macros", "misc"];
 
-/// The module of each public name.
-fn index() -> &'static UstrMap<&'static str> {
-    static INDEX: OnceLock<UstrMap<&'static str>> = OnceLock::new();
-    INDEX.get_or_init(|| {
-        let mut index = UstrMap::default();
-        for (module, text) in STANDARD {
-            // Each definition starts in the first column of a line: `documented` in the tests below verifies it.
-            let names = text.lines().filter_map(|line| line.strip_prefix("(defn ")?.split(' ').next());
-            index.extend(names.filter(|name| !is_private(name)).map(|name| (Ustr::from(name), module)));
-        }
-        index
-    })
+/// The names of the library, sorted by whether they are public, by the module of private ones, and by themselves, with module and part.
+const INDEX: Index = include!(concat!(env!("OUT_DIR"), "/library_index.rs"));
+
+type Index = &'static [((bool, &'static str, &'static str), &'static str, &'static str)];
+
+/// A module and its part.
+type Home = (&'static str, &'static str);
+
+/// The home of a public name.
+fn public_home(name: Ustr) -> Option<Home> {
+    home((true, "", name.as_str()))
+}
+
+/// The home of a name in a text of `user`: the same module if the name is private.
+fn home_for(user: &Module, name: Ustr) -> Option<Home> {
+    if !is_private(&name) {
+        return public_home(name);
+    }
+    if user.standard { home((false, &user.name, name.as_str())) } else { None }
+}
+
+fn home(key: (bool, &str, &str)) -> Option<Home> {
+    let place = INDEX.binary_search_by_key(&key, |(key, ..)| *key).ok()?;
+    Some((INDEX[place].1, INDEX[place].2))
 }
 
 /// The public names of the standard library.
 pub(super) fn library_names() -> impl Iterator<Item = Ustr> {
-    index().keys().copied()
+    INDEX.iter().filter(|((public, ..), ..)| *public).map(|((.., name), ..)| Ustr::from(name))
 }
 
 impl Interp {
-    /// Loads the standard modules mentioned in `forms` of a module, unless the name has another meaning there.
+    /// Loads the parts of the standard library mentioned in `forms` of a module, unless the name has another meaning there.
     pub(super) fn provide(&mut self, module: &Module, forms: &[Form]) -> Loaded<()> {
         if self.modules.core.as_ref().is_some_and(|core| std::ptr::eq(&raw const **core, module)) {
             return Ok(());
@@ -95,12 +128,14 @@ impl Interp {
         while let Some(form) = open.pop() {
             match &form.kind {
                 FormKind::Symbol(name) => {
-                    if let Some(home) = index().get(name)
-                        && !self.modules.standard.contains_key(home)
-                        && !wanted.contains(home)
+                    // A module may hand on a name of the library: (use ./model.shf :as m), m/linear.
+                    let handed = name.rsplit_once('/').map(|(_, own)| own).filter(|own| !own.is_empty());
+                    if let Some(home) = home_for(module, handed.map_or(*name, Ustr::from))
+                        && !self.modules.parts.contains(&home)
+                        && !wanted.contains(&home)
                         && module.find(*name).is_none()
                     {
-                        wanted.push(*home);
+                        wanted.push(home);
                     }
                 }
                 FormKind::List(_, items) => open.extend(items),
@@ -108,37 +143,67 @@ impl Interp {
                 _ => {}
             }
         }
-        wanted
-            .into_iter()
-            .try_for_each(|name| self.standard_module(name).map_or(Ok(()), |loaded| loaded.map(drop)))
+        wanted.into_iter().try_for_each(|(name, part)| self.load_part(name, part))
     }
 
-    /// The standard module `name`, loaded at its first use; `None` if there is none.
-    pub(super) fn standard_module(&mut self, name: &str) -> Option<Loaded<Rc<Module>>> {
+    /// The standard module `name` with all of its parts; `None` if there is none.
+    pub(super) fn whole_standard_module(&mut self, name: &str) -> Option<Loaded<Rc<Module>>> {
+        let module = self.standard_module(name)?;
+        let parts = STANDARD
+            .into_iter()
+            .filter(|(n, _)| *n == name)
+            .flat_map(|(n, parts)| parts.iter().map(move |p| (n, p.0)));
+        Some(parts.into_iter().try_for_each(|(name, part)| self.load_part(name, part)).map(|()| module))
+    }
+
+    /// The standard module `name`, with the parts that are loaded; `None` if there is none.
+    pub(super) fn standard_module(&mut self, name: &str) -> Option<Rc<Module>> {
         if let Some(module) = self.modules.standard.get(name) {
-            return Some(Ok(Rc::clone(module)));
+            return Some(Rc::clone(module));
         }
-        let older = OLDER.iter().find(|older| **older == name).map(|older| (*older, ""));
-        let (name, text) = STANDARD.into_iter().find(|(n, _)| *n == name).or(older)?;
+        let older = OLDER.iter().find(|older| **older == name).copied();
+        let name = STANDARD.into_iter().map(|(n, _)| n).find(|n| *n == name).or(older)?;
         let module = Rc::new(Module { name: name.into(), standard: true, ..Module::default() });
         if let (Some(_), Some(core)) = (older, &self.modules.core) {
             let import = Import { module: Rc::clone(core), alias: None, only: None };
             module.imports.borrow_mut().push(import);
         }
-        // Registered while it loads, so that modules may use each other.
         self.modules.standard.insert(name, Rc::clone(&module));
-        let loaded = self.load(&module, &format!("<{name}>"), text, true);
-        if loaded.is_err() {
-            self.modules.standard.remove(name);
+        Some(module)
+    }
+
+    fn load_part(&mut self, name: &'static str, part: &'static str) -> Loaded<()> {
+        // Registered while it loads, so that parts may use each other.
+        if !self.modules.parts.insert((name, part)) {
+            return Ok(());
         }
-        Some(loaded.map(|_| module))
+        let module = self.standard_module(name).expect("a module of the index");
+        let parts = STANDARD.into_iter().filter(|(n, _)| *n == name).flat_map(|(_, parts)| parts);
+        let text = parts.into_iter().find(|(n, _)| *n == part).expect("a part of the index").1;
+        let source = if part == name { format!("<{name}>") } else { format!("<{name}/{part}>") };
+        let loaded = self.load(&module, &source, text, true);
+        if loaded.is_err() {
+            self.modules.parts.remove(&(name, part));
+        }
+        loaded.map(drop)
+    }
+
+    /// The value of a definition of a standard module, for builtins of which a part is written in Sheaf.
+    pub(crate) fn library_value(&mut self, module: &str, name: &str) -> Eval<Value> {
+        let module = self.standard_module(module).expect("a module of the library");
+        if let Some((home, part)) = home_for(&module, Ustr::from(name)) {
+            self.load_part(home, part).map_err(|mut errors| errors.swap_remove(0))?;
+        }
+        let global = module.definitions.borrow().get(&Ustr::from(name)).cloned();
+        let value = global.and_then(|global| global.value.borrow().clone());
+        Ok(value.expect("a definition of the module"))
     }
 }
 
 impl Modules {
-    /// The meaning of a name among the loaded modules of the standard library.
+    /// The meaning of a public name among the loaded parts of the standard library.
     pub(super) fn in_library(&self, name: Ustr) -> Option<Meaning> {
-        let module = self.standard.get(index().get(&name)?)?;
+        let module = self.standard.get(public_home(name)?.0)?;
         module.definitions.borrow().get(&name).cloned().map(Meaning::Global)
     }
 }
@@ -148,6 +213,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::eval::Options;
+    use crate::eval::interrupt::tests::NoHost;
+
+    #[test]
+    fn each_part_loads_first_with_what_it_mentions() {
+        for (module, parts) in STANDARD {
+            for (part, _) in parts {
+                let mut interp = Interp::new(Box::new(NoHost), None, Options::default());
+                let loaded = interp.load_part(module, part);
+                assert!(loaded.is_ok(), "{module}/{part}: {loaded:?}");
+                assert!(interp.modules.parts.contains(&(module, *part)));
+            }
+        }
+    }
 
     #[test]
     fn the_index_has_every_documented_name_and_none_of_a_builtin() {

@@ -19,6 +19,8 @@ pub(super) struct Modules {
     pub files: HashMap<String, Rc<Module>>,
     /// The loaded or loading modules of the standard library.
     pub standard: HashMap<&'static str, Rc<Module>>,
+    /// Their loaded or loading parts, each with the module's name.
+    pub parts: HashSet<(&'static str, &'static str)>,
     /// The dependencies that were asked for: the folder of the package that asks, the name there, and the folder.
     pub dependencies: Vec<(String, String, String)>,
     /// The answers to the question for the program's own package, by the folder that asks.

@@ -24,6 +24,9 @@ impl Interp {
     ) -> Loaded<()> {
         let (name, mut import) = options(args, span)?;
         import.module = self.used_module(module, name, span, run)?;
+        if import.module.standard && (import.alias.is_some() || import.only.is_some()) {
+            self.whole_standard_module(&name).transpose()?;
+        }
         for name in import.only.iter().flatten() {
             offered(&import.module, *name, span)?;
         }
@@ -56,7 +59,7 @@ impl Interp {
             return Ok(module);
         }
         if let Some(standard) = self.standard_module(&name) {
-            return standard;
+            return Ok(standard);
         }
         self.module_of_dependency(user, name, &missing, span, run)
     }
