@@ -1,5 +1,5 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
-.PHONY: help run test nightly oracle oracle-nightly runtime bench peers nanogpt gpt2 deny clean
+.PHONY: help run test nightly oracle oracle-nightly runtime bench benchmarks nanogpt gpt2 deny clean
 
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
@@ -68,13 +68,11 @@ bench: ## Measure speed, against the figures in benches/
 	cargo build --locked --release -p sheaf # which one of them runs
 	cargo bench --locked -p sheaf-benches
 
-peers: ## Time products, convolutions, small networks, loops, generation and linear algebra beside JAX, and PyTorch (PYTORCH=a Python that has it)
+benchmarks: ## Time Sheaf beside JAX, and PyTorch (PYTORCH=a Python that has it), and write docs/benchmarks.md (GENERATION=1 with GPT-2)
 	scripts/bootstrap
 	cargo build --locked --release -p sheaf
-	python=$$(scripts/jax-python) && $$python benches/peers/peers.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH)) && \
-		$$python benches/peers/loops.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH)) && \
-		$$python benches/peers/generation.py --sheaf $(sheaf) && \
-		$$python benches/peers/linalg.py --sheaf $(sheaf)
+	python=$$(scripts/jax-python) && $$python benches/peers/report.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH)) \
+		$(if $(GENERATION),--generation)
 
 nanogpt: ## Train a small GPT on Shakespeare for 1,000 steps, and the same in JAX; losses within 1 %
 	scripts/bootstrap

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from peers import line, milliseconds
+from peers import HEAD, line, milliseconds
 
 LAYERS, HEADS, WIDTH, VOCABULARY, POSITIONS = 12, 12, 768, 50257, 1024
 
@@ -26,12 +26,17 @@ def main():
     options = parser.parse_args()
     if options.peer:
         return in_jax()
-    times = {"sheaf": [], "jax": []}
+    print(HEAD)
+    print(line("generation", measured(options)))
+
+
+def measured(options):
+    """The milliseconds of each round."""
+    times = {"sheaf": [], "jax": [], "torch": []}
     for _ in range(options.rounds):
         times["sheaf"].append(milliseconds([options.sheaf.absolute(), "run", "generation.shf", "--", str(CALLS)]))
         times["jax"].append(milliseconds([sys.executable, "generation.py", "--peer"]))
-    print("| work | Sheaf, ms | JAX, ms | ratio |\n|---|---|---|---|")
-    print(line("generation", times))
+    return times
 
 
 def in_jax():

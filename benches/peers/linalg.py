@@ -12,16 +12,22 @@ from pathlib import Path
 
 import jax.scipy.linalg
 from jax_works import jax, jnp, normal
+from peers import HEAD, line
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sheaf", type=Path, required=True)
-    sheaf = in_sheaf(parser.parse_args().sheaf.absolute())
-    print("| work | Sheaf, ms | JAX, ms | ratio |\n|---|---|---|---|")
+    print(HEAD)
+    for name, times in measured(parser.parse_args()):
+        print(line(name, times), flush=True)
+
+
+def measured(options):
+    """Each work with its milliseconds, which are medians already."""
+    sheaf = in_sheaf(options.sheaf.absolute())
     for name, (step, argument) in works().items():
-        peer = milliseconds(jax.jit(step), argument)
-        print(f"| {name} | {sheaf[name]:.3g} | {peer:.3g} | {sheaf[name] / peer:.2f} |", flush=True)
+        yield name, {"sheaf": [sheaf[name]], "jax": [milliseconds(jax.jit(step), argument)], "torch": []}
 
 
 def in_sheaf(program):

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from peers import line, milliseconds
+from peers import HEAD, line, milliseconds
 
 # The work: its program, its second argument, and how many calls are timed in a round.
 LENGTHS = [100, 200, 400, 800, 1600, 3200, 6400]
@@ -39,9 +39,15 @@ def main():
         return peer(*options.peer)
     if options.crossover:
         return crossover(options)
-    print("| loop | Sheaf, ms | JAX, ms | PyTorch, ms | ratio to the better |\n|---|---|---|---|---|")
+    print(HEAD)
+    for work, times in measured(options, options.works):
+        print(line(work, times), flush=True)
+
+
+def measured(options, works):
+    """Each work whose name begins as one of these, with the milliseconds of its rounds."""
     for work, (program, argument, calls) in WORKS.items():
-        if not any(work.startswith(start) for start in options.works):
+        if not any(work.startswith(start) for start in works):
             continue
         times = {"sheaf": [], "jax": [], "torch": []}
         for _ in range(options.rounds):
@@ -50,7 +56,7 @@ def main():
             times["jax"].append(milliseconds([sys.executable, "loops.py", "--peer", "jax", work]))
             if options.torch and work == "lstm":
                 times["torch"].append(milliseconds([options.torch, "loops.py", "--peer", "torch", work]))
-        print(line(work, times), flush=True)
+        yield work, times
 
 
 def crossover(options):

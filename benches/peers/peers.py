@@ -19,6 +19,8 @@ WORKS = {
     "elementwise": 100,
 }
 
+HEAD = "| work | Sheaf, ms | JAX, ms | PyTorch, ms | ratio to the better |\n|---|---|---|---|---|"
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -30,8 +32,14 @@ def main():
     options = parser.parse_args()
     if options.peer:
         return peer(*options.peer)
-    print("| work | Sheaf, ms | JAX, ms | PyTorch, ms | ratio to the better |\n|---|---|---|---|---|")
-    for work in options.works:
+    print(HEAD)
+    for work, times in measured(options, options.works):
+        print(line(work, times), flush=True)
+
+
+def measured(options, works):
+    """Each work with the milliseconds of its rounds."""
+    for work in works:
         times = {"sheaf": [], "jax": [], "torch": []}
         for _ in range(options.rounds):
             sheaf = [options.sheaf.absolute(), "run", f"{work}.shf", "--", str(WORKS[work])]
@@ -39,15 +47,19 @@ def main():
             times["jax"].append(milliseconds([sys.executable, "peers.py", "--peer", "jax", work]))
             if options.torch:
                 times["torch"].append(milliseconds([options.torch, "peers.py", "--peer", "torch", work]))
-        print(line(work, times), flush=True)
+        yield work, times
 
 
 def line(work, times):
     """A line of the table: medians, and Sheaf's as a multiple of the better of the others."""
+    shown = [f"{statistics.median(t):.3g}" if t else "" for t in times.values()]
+    return f"| {work} | {' | '.join(shown)} | {ratio(times):.2f} |"
+
+
+def ratio(times):
+    """Sheaf's median as a multiple of the better of the others'."""
     medians = {name: statistics.median(t) for name, t in times.items() if t}
-    better = min(ms for name, ms in medians.items() if name != "sheaf")
-    shown = [f"{medians[name]:.3g}" if name in medians else "" for name in times]
-    return f"| {work} | {' | '.join(shown)} | {medians['sheaf'] / better:.2f} |"
+    return medians.pop("sheaf") / min(medians.values())
 
 
 def milliseconds(command):
