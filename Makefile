@@ -68,10 +68,10 @@ bench: ## Measure speed, against the figures in benches/
 	cargo build --locked --release -p sheaf # which one of them runs
 	cargo bench --locked -p sheaf-benches
 
-benchmarks: ## Time Sheaf beside JAX, and PyTorch (PYTORCH=a Python that has it), and write docs/benchmarks.md (GENERATION=1 with GPT-2)
+benchmarks: ## Time Sheaf beside JAX and PyTorch (5 GB, installed under target/), and write docs/benchmarks.md (GENERATION=1 with GPT-2)
 	scripts/bootstrap
 	cargo build --locked --release -p sheaf
-	python=$$(scripts/jax-python) && $$python benches/peers/report.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH)) \
+	python=$$(scripts/jax-python) && torch=$$(scripts/torch-python) && $$python benches/peers/report.py --sheaf $(sheaf) --torch $$torch \
 		$(if $(GENERATION),--generation)
 
 nanogpt: ## Train a small GPT on Shakespeare for 1,000 steps, and the same in JAX; losses within 1 %

@@ -98,7 +98,7 @@ def about(options):
     return (
         f"{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {cpu or platform.machine()}; {', '.join(versions)}. Medians of "
         f"{options.rounds} rounds, by turns, each in a process of its own; ratios to the better of the others. Again: "
-        "`make benchmarks` (PYTORCH=a Python that has it).\n"
+        "`make benchmarks`.\n"
     )
 
 

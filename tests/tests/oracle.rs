@@ -72,7 +72,7 @@ fn where_the_named_python_has_no_jax_the_suite_is_skipped() {
     let named = folder.path().join("python3").display().to_string();
     assert_skipped(
         &oracle(folder.path(), &[("SHEAF_JAX_PYTHON", named.as_str())]),
-        "(SHEAF_JAX_PYTHON) has no JAX",
+        "(SHEAF_JAX_PYTHON) has no jax",
     );
 }
 

@@ -65,6 +65,9 @@ NORMS = [
     Entry("matrix-norm", "(matrix-norm x :ord (/ -1.0 0.0) :keepdims)", lambda x: jnp.linalg.norm(x, -jnp.inf, (-2, -1), True), [[real(2, 3)]]),
     *(Entry("matrix-norm", f"(matrix-norm (+ x (* 3 (eye 2))) :ord {o})", lambda x, o=o: jnp.linalg.norm(x + 3 * jnp.eye(2), o, (-2, -1)), [[real(2, 2)]], order=1) for o in (2, -2)),
     Entry("matrix-norm", "(matrix-norm (+ x (* 3 (eye 2))) :ord :nuc)", lambda x: jnp.linalg.norm(x + 3 * jnp.eye(2), "nuc", (-2, -1)), [[real(2, 2)]], order=1),
+    *(Entry("norm", f"(norm x :ord {o})", lambda x, o=o: jnp.linalg.norm(x, o), [[real(3)], [real(2, 3)]]) for o in (1, -1)),
+    Entry("norm", "(norm x :ord 3 :axis 0 :keepdims)", lambda x: jnp.linalg.norm(x, 3, 0, True), [[real(2, 3)]]),
+    Entry("norm", "(norm x :ord 1 :axis '[-1 0])", lambda x: jnp.linalg.norm(x, 1, (-1, 0)), [[real(2, 3)], [real(2, 2, 2)]]),
 ]
 
 
