@@ -8,10 +8,6 @@ sheaf := $(target)/release/sheaf
 test_home := $(target)/test-home
 test nightly oracle oracle-nightly: export SHEAF_TEST_HOME := $(test_home)/data
 
-# Clippy compiles for the tests, in place of a check of all crates and their dependencies before that. Its arguments have this form.
-test nightly: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
-test nightly: export CLIPPY_ARGS := -Dwarnings__CLIPPY_HACKERY__
-
 help: ## List these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
@@ -27,6 +23,8 @@ test: ## Check and test everything
 	scripts/bootstrap
 	scripts/check-tree
 	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	scripts/check-dependencies --if-installed
 	scripts/fetch-digits
 	scripts/fetch-shakespeare
@@ -34,12 +32,11 @@ test: ## Check and test everything
 	scripts/fetch-minilm || echo "NO MINILM: tests that want it are skipped" >&2
 	scripts/fetch-gpt4-ranks || echo "NO RANKS OF GPT-4: tests that want them are skipped" >&2
 	scripts/side-by-side "scripts/remote-servers; scripts/jax-python || true" \
-		"cargo build --locked --workspace --bins --tests --benches" # with the features that the tests want, or much is built twice
+		"cargo build --locked --workspace --bins --tests" # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"
 
-nightly: test ## What takes long besides: documentation, all samples, ten times the random cases, 20,000 programs beside JAX
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX
 	SHEAF_NIGHTLY=1 cargo test --locked --workspace -- --include-ignored
 	$(MAKE) oracle-nightly
 

@@ -38,6 +38,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--generation", action="store_true", help="also 71 steps of a model of 124 million parameters, some minutes")
     options = parser.parse_args()
+    options.torch = options.torch and str(Path(options.torch).absolute())
     groups = {}
     for group, rows in works(options):
         print(f"{group}\n{peers.HEAD}")

@@ -188,12 +188,19 @@ impl Interp {
         loaded.map(drop)
     }
 
+    /// Loads the part of a standard module that defines a name, if there is one.
+    pub(super) fn load_definition(&mut self, module: &str, name: &str) -> Loaded<()> {
+        let Some(module) = self.standard_module(module) else { return Ok(()) };
+        match home_for(&module, Ustr::from(name)).filter(|(home, _)| *home == module.name) {
+            Some((home, part)) => self.load_part(home, part),
+            None => Ok(()),
+        }
+    }
+
     /// The value of a definition of a standard module, for builtins of which a part is written in Sheaf.
     pub(crate) fn library_value(&mut self, module: &str, name: &str) -> Eval<Value> {
+        self.load_definition(module, name).map_err(|mut errors| errors.swap_remove(0))?;
         let module = self.standard_module(module).expect("a module of the library");
-        if let Some((home, part)) = home_for(&module, Ustr::from(name)) {
-            self.load_part(home, part).map_err(|mut errors| errors.swap_remove(0))?;
-        }
         let global = module.definitions.borrow().get(&Ustr::from(name)).cloned();
         let value = global.and_then(|global| global.value.borrow().clone());
         Ok(value.expect("a definition of the module"))

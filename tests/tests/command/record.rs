@@ -4,7 +4,8 @@ use std::fs;
 
 use sheaf_tests::Sandbox;
 
-/// Untyped functions: sizes, a static number, a keyword, a transformation, a module, a function as argument.
+/// Untyped functions: sizes, a static number, a keyword, a transformation, a module, a function as argument, one of the library that
+/// the program does not mention.
 const PROGRAM: &str = "(use nn)
 (use ./part.shf)
 (defn heads [x n mode] (case mode :split (sum (reshape x n -1) :axis 1) (mean x)))
@@ -15,6 +16,7 @@ const PROGRAM: &str = "(use nn)
 (let [[value grads] ((value-and-grad loss) {:w [1 2]} [[3 4] [5 6]])] (print value grads))
 (print ((vmap (grad loss) '[nil 0]) {:w [1 2]} [[[3 4]] [[5 6]]]))
 (print (app twice [1 2]) (app relu [-1 1]) (normalize [1 3]))
+(print (norm [3 -4] :ord 1))
 ";
 
 const PART: &str = "(defn twice [x] (+ x x))\n";

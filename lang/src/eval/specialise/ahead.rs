@@ -300,6 +300,11 @@ impl Interp {
             let found = builtins::find(&name.name).map(|b| Rc::new(Function::Builtin(b)));
             found.ok_or_else(|| Diagnostic::error(format!("there is no builtin {}", name.name)))?
         } else {
+            if let Some(library) = name.module.as_deref().and_then(|m| m.strip_prefix('<')?.strip_suffix('>'))
+            {
+                // The program may not mention it: `norm` calls a function of the library.
+                self.load_definition(library, &name.name).map_err(|mut errors| errors.swap_remove(0))?;
+            }
             let module = self.modules.module_of(name)?;
             let global = module.definitions.borrow().get(&Ustr::from(&name.name)).cloned();
             let Some(global) = global else { return Err(Self::unknown_function(&name.name, &module)) };
