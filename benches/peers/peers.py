@@ -52,8 +52,12 @@ def measured(options, works):
 
 def line(work, times):
     """A line of the table: medians, and Sheaf's as a multiple of the better of the others."""
-    shown = [f"{statistics.median(t):.3g}" if t else "" for t in times.values()]
-    return f"| {work} | {' | '.join(shown)} | {ratio(times):.2f} |"
+    cells = [shown(statistics.median(t)) if t else "" for t in times.values()]
+    return f"| {work} | {' | '.join(cells)} | {ratio(times):.2f} |"
+
+
+def shown(number):
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def ratio(times):

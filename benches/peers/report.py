@@ -7,7 +7,6 @@ import argparse
 import datetime
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,9 @@ LOOPS = ["lstm", "xor", "recurrent", "ode", "bandit"]
 IN_JAX = "import jax, jax.numpy as jnp; print(jax.jit(lambda x: jnp.sum(x * x))(jnp.ones(1000)))"
 IN_TORCH = "import torch; x = torch.ones(1000); print((x * x).sum())"
 
+# Runs a command, and prints the kilobytes of memory that it had at most: the parent is small, since its own memory counts.
+MEMORY = "import os, sys; pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); print(os.wait4(pid, 0)[2].ru_maxrss)"
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -45,9 +47,8 @@ def main():
         for name, times in rows:
             print(peers.line(name, times), flush=True)
             groups.setdefault(group, []).append((name, times))
-    kilobytes = start(options, memory=True)
     draw(options.sheaf, groups)
-    write("\n".join([about(options), *tables(groups), memory(kilobytes), "", "![ratios](benchmarks.svg)"]))
+    write("\n".join([about(options), *tables(groups), memory(options), "", "![ratios](benchmarks.svg)"]))
 
 
 def works(options):
@@ -57,37 +58,44 @@ def works(options):
     yield "Linear algebra, ms of a call", linalg.measured(options)
     if options.generation:
         yield "GPT-2 of 124 million parameters, ms of 71 steps", [("generation", generation.measured(options))]
-    yield "Programs, ms", [("start to first result", start(options))]
+    yield "Programs, ms each", [("start to first result", start(options))]
 
 
-def start(options, memory=False):
-    """The milliseconds of a process that gives one result, by turns, or the kilobytes of memory that it had at most."""
-    commands = {"sheaf": [options.sheaf.absolute(), "run", "--jit", "always", "first.shf"], "jax": [sys.executable, "-c", IN_JAX]}
-    if options.torch:
-        commands["torch"] = [options.torch, "-c", IN_TORCH]
-    subprocess.run(commands["sheaf"], cwd=HERE, check=True, capture_output=True)
+def start(options):
+    """The milliseconds of a process that gives one result, by turns."""
+    commands = first_results(options)
     found = {name: [] for name in ("sheaf", "jax", "torch")}
     for _ in range(options.rounds):
         for name, command in commands.items():
             begin = time.perf_counter()
-            process = subprocess.Popen(command, cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            _, status, usage = os.wait4(process.pid, 0)
-            if status:
-                sys.exit(f"{command} failed")
-            found[name].append(usage.ru_maxrss if memory else (time.perf_counter() - begin) * 1e3)
+            subprocess.run(command, cwd=HERE, check=True, capture_output=True)
+            found[name].append((time.perf_counter() - begin) * 1e3)
     return found
+
+
+def first_results(options):
+    """Commands that give one result; Sheaf's program is compiled already."""
+    commands = {"sheaf": [options.sheaf.absolute(), "run", "--jit", "always", "first.shf"], "jax": [sys.executable, "-c", IN_JAX]}
+    if options.torch:
+        commands["torch"] = [options.torch, "-c", IN_TORCH]
+    subprocess.run(commands["sheaf"], cwd=HERE, check=True, capture_output=True)
+    return commands
 
 
 def tables(groups):
     for group, rows in groups.items():
-        lines = [peers.HEAD.replace("work", group, 1).replace(", ms", "")]
+        lines = [peers.HEAD.replace(", ms", "").replace("work", group, 1)]
         yield "\n".join([*lines, *(peers.line(name, times) for name, times in rows), ""])
 
 
-def memory(found):
-    megabytes = {name: statistics.median(sizes) / 1024 for name, sizes in found.items() if sizes}
+def memory(options):
     names = {"sheaf": "Sheaf", "jax": "JAX", "torch": "PyTorch"}
-    return "Memory of a process that gives one result: " + ", ".join(f"{names[name]} {size:.0f} MiB" for name, size in megabytes.items()) + "."
+    found = []
+    for name, command in first_results(options).items():
+        command = [sys.executable, "-c", MEMORY, *command]
+        lines = subprocess.run(command, cwd=HERE, check=True, capture_output=True, text=True).stdout.splitlines()
+        found.append(f"{names[name]} {int(lines[-1]) / 1024:.0f} MiB")
+    return f"Memory of a process that gives one result: {', '.join(found)}."
 
 
 def about(options):
@@ -97,9 +105,9 @@ def about(options):
         versions.append(f"PyTorch {first_line([options.torch, '-c', 'import torch; print(torch.__version__)'])}")
     cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
     return (
-        f"{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {cpu or platform.machine()}; {', '.join(versions)}. Medians of "
-        f"{options.rounds} rounds, by turns, each in a process of its own; ratios to the better of the others. Again: "
-        "`make benchmarks`.\n"
+        f"{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {cpu or platform.machine()}; {', '.join(versions)}.\n"
+        f"Medians of {options.rounds} rounds, by turns, each in a process of its own; ratios to the better of the others. `make benchmarks`\n"
+        "measures again.\n"
     )
 
 
