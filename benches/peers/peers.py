@@ -42,7 +42,7 @@ def measured(options, works):
     for work in works:
         times = {"sheaf": [], "jax": [], "torch": []}
         for _ in range(options.rounds):
-            sheaf = [options.sheaf.absolute(), "run", f"{work}.shf", "--", str(WORKS[work])]
+            sheaf = [options.sheaf.absolute(), "run", "--jit", "always", f"{work}.shf", "--", str(WORKS[work])]
             times["sheaf"].append(milliseconds(sheaf))
             times["jax"].append(milliseconds([sys.executable, "peers.py", "--peer", "jax", work]))
             if options.torch:
