@@ -31,7 +31,7 @@ test: ## Check and test everything
 	scripts/fetch-gpt2-tokens || echo "NO TOKENS OF GPT-2: tests that want them are skipped" >&2
 	scripts/fetch-minilm || echo "NO MINILM: tests that want it are skipped" >&2
 	scripts/fetch-gpt4-ranks || echo "NO RANKS OF GPT-4: tests that want them are skipped" >&2
-	scripts/side-by-side "scripts/remote-servers; scripts/jax-python || true" \
+	scripts/side-by-side "scripts/remote-servers && { scripts/jax-python || true; }" \
 		"cargo build --locked --workspace --bins --tests" # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"

@@ -15,7 +15,7 @@ fn main() -> io::Result<()> {
     for entry in fs::read_dir("std")? {
         let path = entry?.path();
         let module = stem(&path);
-        // What is in `core` is always loaded.
+        // The parts of `core` are always loaded.
         if module == "core" {
             continue;
         }
@@ -30,7 +30,8 @@ fn main() -> io::Result<()> {
     index.sort();
     // A `defgrad` has the name of a function.
     index.dedup();
-    let output = env::var_os("OUT_DIR").map(PathBuf::from).expect("cargo sets it");
+    let output =
+        env::var_os("OUT_DIR").map(PathBuf::from).ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
     fs::write(output.join("library_index.rs"), format!("&{index:?}"))
 }
 

@@ -24,7 +24,7 @@ use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, Workers, sha2
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;
 
-/// Set-ups of each program, in each of which its arguments have other places in memory: equal programs differ by that, up to 7 %.
+/// Set-ups of each program, in each of which its arguments have other places in memory: equal programs differ by that, up to a fifth.
 const SETUPS: usize = 7;
 
 /// Rounds of a set-up. The median of all rounds counts.

@@ -11,6 +11,7 @@ use super::load::Loaded;
 use super::names::Modules;
 use super::signal::Eval;
 use crate::program::{Import, Meaning, Module, Value, is_private};
+use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Form, FormKind};
 
 /// A part of a module of the standard library: its name, and its text.
@@ -143,17 +144,13 @@ impl Interp {
                 _ => {}
             }
         }
-        wanted.into_iter().try_for_each(|(name, part)| self.load_part(name, part))
+        wanted.into_iter().try_for_each(|home| self.load_part(home))
     }
 
-    /// The standard module `name` with all of its parts; `None` if there is none.
-    pub(super) fn whole_standard_module(&mut self, name: &str) -> Option<Loaded<Rc<Module>>> {
-        let module = self.standard_module(name)?;
-        let parts = STANDARD
-            .into_iter()
-            .filter(|(n, _)| *n == name)
-            .flat_map(|(n, parts)| parts.iter().map(move |p| (n, p.0)));
-        Some(parts.into_iter().try_for_each(|(name, part)| self.load_part(name, part)).map(|()| module))
+    /// Loads all parts of a standard module, if there is such a module.
+    pub(super) fn load_whole(&mut self, module: &str) -> Loaded<()> {
+        let Some((name, parts)) = STANDARD.into_iter().find(|(n, _)| *n == module) else { return Ok(()) };
+        parts.iter().try_for_each(|(part, _)| self.load_part((name, part)))
     }
 
     /// The standard module `name`, with the parts that are loaded; `None` if there is none.
@@ -172,18 +169,22 @@ impl Interp {
         Some(module)
     }
 
-    fn load_part(&mut self, name: &'static str, part: &'static str) -> Loaded<()> {
+    fn load_part(&mut self, home: Home) -> Loaded<()> {
+        let (name, part) = home;
+        let parts = STANDARD.into_iter().find(|(n, _)| *n == name).map_or(&[] as &[Part], |(_, parts)| parts);
+        let (Some(module), Some((_, text))) =
+            (self.standard_module(name), parts.iter().find(|(n, _)| *n == part))
+        else {
+            return Ok(());
+        };
         // Registered while it loads, so that parts may use each other.
-        if !self.modules.parts.insert((name, part)) {
+        if !self.modules.parts.insert(home) {
             return Ok(());
         }
-        let module = self.standard_module(name).expect("a module of the index");
-        let parts = STANDARD.into_iter().filter(|(n, _)| *n == name).flat_map(|(_, parts)| parts);
-        let text = parts.into_iter().find(|(n, _)| *n == part).expect("a part of the index").1;
         let source = if part == name { format!("<{name}>") } else { format!("<{name}/{part}>") };
         let loaded = self.load(&module, &source, text, true);
         if loaded.is_err() {
-            self.modules.parts.remove(&(name, part));
+            self.modules.parts.remove(&home);
         }
         loaded.map(drop)
     }
@@ -191,19 +192,17 @@ impl Interp {
     /// Loads the part of a standard module that defines a name, if there is one.
     pub(super) fn load_definition(&mut self, module: &str, name: &str) -> Loaded<()> {
         let Some(module) = self.standard_module(module) else { return Ok(()) };
-        match home_for(&module, Ustr::from(name)).filter(|(home, _)| *home == module.name) {
-            Some((home, part)) => self.load_part(home, part),
-            None => Ok(()),
-        }
+        let home = home_for(&module, Ustr::from(name)).filter(|home| home.0 == module.name);
+        home.map_or(Ok(()), |home| self.load_part(home))
     }
 
     /// The value of a definition of a standard module, for builtins of which a part is written in Sheaf.
     pub(crate) fn library_value(&mut self, module: &str, name: &str) -> Eval<Value> {
         self.load_definition(module, name).map_err(|mut errors| errors.swap_remove(0))?;
-        let module = self.standard_module(module).expect("a module of the library");
-        let global = module.definitions.borrow().get(&Ustr::from(name)).cloned();
+        let module = self.modules.standard.get(module);
+        let global = module.and_then(|module| module.definitions.borrow().get(&Ustr::from(name)).cloned());
         let value = global.and_then(|global| global.value.borrow().clone());
-        Ok(value.expect("a definition of the module"))
+        value.ok_or_else(|| Diagnostic::error(format!("{name} of the library has no value yet")).into())
     }
 }
 
@@ -228,7 +227,7 @@ mod tests {
         for (module, parts) in STANDARD {
             for (part, _) in parts {
                 let mut interp = Interp::new(Box::new(NoHost), None, Options::default());
-                let loaded = interp.load_part(module, part);
+                let loaded = interp.load_part((module, part));
                 assert!(loaded.is_ok(), "{module}/{part}: {loaded:?}");
                 assert!(interp.modules.parts.contains(&(module, *part)));
             }

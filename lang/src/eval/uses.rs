@@ -25,7 +25,7 @@ impl Interp {
         let (name, mut import) = options(args, span)?;
         import.module = self.used_module(module, name, span, run)?;
         if import.module.standard && (import.alias.is_some() || import.only.is_some()) {
-            self.whole_standard_module(&name).transpose()?;
+            self.load_whole(&name)?;
         }
         for name in import.only.iter().flatten() {
             offered(&import.module, *name, span)?;

@@ -1,5 +1,7 @@
 //! Dead code elimination, also of loop states, rows and conditional results.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::{cond, scan, while_loop};
@@ -57,8 +59,8 @@ fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
     if let Some(kernel) = eqn.op.downcast_ref::<CustomKernel>().filter(|_| used.last() == Some(&false)) {
         let operands: Vec<usize> = (0..eqn.inputs.len()).collect();
         let results: Vec<usize> = (0..used.len()).take_while(|i| used[*i..].contains(&true)).collect();
-        let body = std::sync::Arc::new(part(&kernel.body, &operands, &results));
-        let op = std::sync::Arc::new(CustomKernel { body, ..kernel.clone() });
+        let body = Arc::new(part(&kernel.body, &operands, &results));
+        let op = Arc::new(CustomKernel { body, ..kernel.clone() });
         return Some(Narrowed { op, operands, results });
     }
     cond::narrow(&eqn.op, used)

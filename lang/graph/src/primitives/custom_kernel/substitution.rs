@@ -25,7 +25,7 @@ fn write(to: &mut Lowering<'_>, matrices: &Matrices, is_transposed: bool) -> Vec
         let ([l, b], x) = (read, &written[0]) else { unreachable!("two operands") };
         let n = ty.shape[1];
         let whole = n / ROWS * ROWS;
-        let [first, last_four, rest, last, end] =
+        let [first, last_rows, rest, last, end] =
             [0, whole.saturating_sub(ROWS), whole, n - 1, n].map(|i| nest.index(i));
         let system = System { matrices, l, b, x, item, first: &first, end: &end, is_transposed };
         let columns = nest.index(ty.shape[2]);
@@ -37,7 +37,7 @@ fn write(to: &mut Lowering<'_>, matrices: &Matrices, is_transposed: bool) -> Vec
                     system.rows(nest, &i, c, 1);
                 });
                 nest.each(&first, &rest, ROWS, |nest, k| {
-                    let i = nest.binary("arith.subi", &last_four, k, "index");
+                    let i = nest.binary("arith.subi", &last_rows, k, "index");
                     system.rows(nest, &i, c, ROWS);
                 });
             } else {
