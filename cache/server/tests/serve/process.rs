@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Child;
+use std::time::Duration;
 
 use sheaf_cache_server::serve;
 use sheaf_foundation::Digest;
@@ -17,6 +18,8 @@ fn child_that_serves() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let mut options = options(Path::new(&folder));
     options.tokens = Some(Path::new(&folder).join("tokens")).filter(|path| path.exists());
+    // 200 clients of a debug build on a busy machine wait for longer than the default allows.
+    options.header_timeout = Duration::from_secs(120);
     serve(&options, |event| println!("{event}")).unwrap();
     println!("ended");
 }
