@@ -78,7 +78,7 @@ pub use settings::{project_of, settings_of};
 // Types of the public interface.
 pub use sheaf_graph::tensor::DType;
 pub use sheaf_lang::eval::{Jit, Location};
-pub use sheaf_loader::{Donate, Job, Kernels, PlacementPolicy, Reporter};
+pub use sheaf_loader::{DevicePolicy, Donate, Job, Kernels, PlacementPolicy, Reporter};
 pub use sheaf_project::{Home, Options, Project};
 pub use sheaf_syntax::Sources;
 pub use sheaf_syntax::diagnostic::Diagnostic;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use lexopt::prelude::*;
 use sheaf_lang::eval::{Interp, Jit};
 use sheaf_lang::observe::Guard;
+use sheaf_loader::DevicePolicy;
 use sheaf_observe::{Metrics, Times, Wanted};
 use sheaf_syntax::visible::visible;
 
@@ -22,6 +23,7 @@ Usage: sheaf-rt [OPTIONS] [FOLDER | PROGRAM.shf] [-- ARGUMENTS]
 Without a path: the bundle in this executable, or that of the folder it is in.
 
       --frozen-shapes        A call with shapes that were not compiled is an error
+      --device DEVICE        auto (the first GPU that has programs here, or the processor), cpu, cuda, vulkan or metal
       --no-jit               Interpret everything
       --strict               It is an error that a function which should be compiled is interpreted
       --trace[=F,G]          Show the calls as a tree, of all functions or of those named
@@ -61,6 +63,7 @@ pub struct Options {
     pub frozen_shapes: bool,
     pub strict: bool,
     pub jit: Jit,
+    pub device: DevicePolicy,
     trace: Option<String>,
     guards: Vec<Guard>,
     blame: bool,
@@ -87,6 +90,7 @@ impl Command {
             let Some(argument) = parser.next()? else { break };
             match argument {
                 Long("frozen-shapes") => options.frozen_shapes = true,
+                Long("device") => options.device = parser.value()?.parse()?,
                 Long("no-jit") => options.jit = Jit::Never,
                 Long("strict") => options.strict = true,
                 Long("trace") => {

@@ -141,7 +141,8 @@ impl Program {
                 self.artifacts(),
                 Owners::of_process(|name| std::env::var(name).ok(), &[]),
             );
-            Some(Box::new(Loader::new(programs, Policies::default(), None, reporter)?))
+            let policies = Policies { device: options.device, ..Policies::default() };
+            Some(Box::new(Loader::new(programs, policies, None, reporter)?))
         };
         Ok(Interp::new(Box::new(host), backend, evaluation))
     }

@@ -58,18 +58,20 @@ impl Buffer {
             return Err(Error::ByteLength { element, shape: shape.to_vec(), expected, actual: bytes.len() });
         }
         let (target, allocator) = (device.target, device.backend.allocator.as_ptr());
-        // SAFETY: the allocator lives in the device; `bytes` has the length that is written and `shape` the rank that
-        // is given; the view keeps its own reference to the memory.
+        let parameters = if target.is_host() { IN_HOST_MEMORY } else { IN_DEVICE_MEMORY };
+        // SAFETY: device and allocator live in the backend; `bytes` has the length that is written and `shape` the rank
+        // that is given; the view keeps its own reference to the memory.
         let view = unsafe {
             let memory: Result<Ref<iree::iree_hal_buffer_t>, _> =
-                create(|out| iree::iree_hal_allocator_allocate_buffer(allocator, PARAMETERS, expected, out));
+                create(|out| iree::iree_hal_allocator_allocate_buffer(allocator, parameters, expected, out));
             memory.and_then(|memory| {
-                check(iree::iree_hal_buffer_map_write(
-                    memory.as_ptr(),
-                    0,
-                    bytes.as_ptr().cast(),
-                    bytes.len(),
-                ))?;
+                let (to, from) = (memory.as_ptr(), bytes.as_ptr().cast());
+                check(if device.target.is_host() {
+                    iree::iree_hal_buffer_map_write(to, 0, from, bytes.len())
+                } else {
+                    let gpu = device.backend.device.as_ptr();
+                    iree::iree_hal_device_transfer_h2d(gpu, from, to, 0, bytes.len() as _, DIRECTLY, FOREVER)
+                })?;
                 create(|out| {
                     iree::iree_hal_buffer_view_create(
                         memory.as_ptr(),
@@ -193,16 +195,20 @@ impl Buffer {
 
     /// Fills `bytes` from the byte offset `start` on. An error of the device if the elements end earlier.
     pub fn read_part(&self, start: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        let target = self.inner.target;
+        let to = bytes.as_mut_ptr().cast();
         // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has, and IREE checks the range.
         let status = unsafe {
-            check(iree::iree_hal_buffer_map_read(
-                iree::iree_hal_buffer_view_buffer(self.inner.view.as_ptr()),
-                start as _,
-                bytes.as_mut_ptr().cast(),
-                bytes.len(),
-            ))
+            let from = iree::iree_hal_buffer_view_buffer(self.inner.view.as_ptr());
+            check(if target.is_host() {
+                iree::iree_hal_buffer_map_read(from, start as _, to, bytes.len())
+            } else {
+                let (gpu, length) = (self.inner.shared.backend(target)?, bytes.len() as _);
+                let gpu = gpu.device.as_ptr();
+                iree::iree_hal_device_transfer_d2h(gpu, from, start as _, to, length, DIRECTLY, FOREVER)
+            })
         };
-        status.map_err(|status| Error::Buffer { action: "read", target: self.inner.target, status })
+        status.map_err(|status| Error::Buffer { action: "read", target, status })
     }
 
     pub(crate) fn view(&self) -> &Ref<iree::iree_hal_buffer_view_t> {
@@ -242,8 +248,23 @@ fn references<T: Counted>(object: *mut T) -> usize {
     usize::try_from(count.load(Ordering::Acquire)).unwrap_or(usize::MAX)
 }
 
+/// Transfers without special treatment.
+const DIRECTLY: iree::iree_hal_transfer_buffer_flags_t =
+    iree::iree_hal_transfer_buffer_flag_bits_t_IREE_HAL_TRANSFER_BUFFER_FLAG_DEFAULT;
+
+/// Waits without an end: a transfer ends or fails.
+const FOREVER: iree::iree_timeout_t =
+    iree::iree_timeout_t { type_: iree::iree_timeout_type_e_IREE_TIMEOUT_ABSOLUTE, nanos: i64::MAX };
+
+/// Memory of a GPU.
+const IN_DEVICE_MEMORY: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
+    usage: iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_DEFAULT,
+    type_: iree::iree_hal_memory_type_bits_t_IREE_HAL_MEMORY_TYPE_DEVICE_LOCAL,
+    ..IN_HOST_MEMORY
+};
+
 /// Memory that any CPU device can use and the host can read.
-const PARAMETERS: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
+const IN_HOST_MEMORY: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
     usage: iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_DEFAULT
         | iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_MAPPING,
     access: iree::iree_hal_memory_access_bits_t_IREE_HAL_MEMORY_ACCESS_ALL as u16,

@@ -8,10 +8,11 @@ use crate::error::{Error, Status, check};
 use crate::ffi::{Counted, Ref, host_allocator};
 use crate::process::Process;
 use crate::runtime::{Shared, Target};
-use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, sync, task};
+use crate::{Buffer, ElementType, Memory, Program, Vmfb, gpu, hal, sync, task};
 
-/// An opened device: the allocator of its buffers, and the VM module that its programs import.
+/// An opened device: IREE's object, the allocator of its buffers, and the VM module that its programs import.
 pub(crate) struct Backend {
+    pub(crate) device: Ref<iree::iree_hal_device_t>,
     pub(crate) allocator: Ref<iree::iree_hal_allocator_t>,
     pub(crate) module: Ref<iree::iree_vm_module_t>,
 }
@@ -20,8 +21,9 @@ impl Backend {
     pub(crate) fn open(process: &Process, target: Target) -> Result<Self, Status> {
         let _alone = process.changing();
         match target {
-            Target::LocalSync => hal::open(process, &sync::device()?),
-            Target::LocalTask(workers) => hal::open(process, &task::device(workers)?),
+            Target::LocalSync => hal::open(process, sync::device()?),
+            Target::LocalTask(workers) => hal::open(process, task::device(workers)?),
+            Target::Gpu(gpu) => hal::open(process, gpu::device(process, gpu)?),
         }
     }
 }
@@ -49,6 +51,11 @@ impl Device {
     /// Current and peak memory of this device's buffers.
     pub fn memory(&self) -> Memory {
         Memory::of(&self.backend.allocator)
+    }
+
+    /// The compute capability of a GPU of CUDA, as (major, minor); `None` for other devices.
+    pub fn compute_capability(&self) -> Option<(u32, u32)> {
+        gpu::compute_capability(&self.backend.device)
     }
 
     /// Loads a program: links its kernels and runs its initialisers. The bytes are used in place.

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use eerie_sys::runtime as iree;
 
 use crate::ffi::host_allocator;
+use crate::gpu::Driver;
 use crate::{Target, UnknownElementType};
 
 /// Failure of a device, a program, a buffer or a call.
@@ -19,6 +20,14 @@ pub enum Error {
     Device {
         /// The requested device.
         target: Target,
+        /// IREE's status.
+        status: Status,
+    },
+    /// A driver of GPUs could not be started.
+    #[error("the driver {} could not be started: {status}", driver.name())]
+    Driver {
+        /// The driver.
+        driver: Driver,
         /// IREE's status.
         status: Status,
     },
@@ -61,6 +70,14 @@ pub enum Error {
         element: crate::ElementType,
         /// Length of each dimension.
         shape: Vec<usize>,
+    },
+    /// A number does not fit into the integers that the device computes with.
+    #[error("the number {number} is beyond the 32-bit integers of {target}")]
+    Range {
+        /// The number.
+        number: i64,
+        /// The device.
+        target: Target,
     },
     /// A buffer could not be allocated, read or written.
     #[error("the buffer could not be {action} on {target}: {status}")]
@@ -147,6 +164,11 @@ impl Status {
     /// IREE's message, without the code's name and without the location in IREE's own source.
     pub fn message(&self) -> &str {
         &self.text
+    }
+
+    /// A status that IREE did not return.
+    pub(crate) fn unavailable(text: String) -> Self {
+        Self { code: iree::iree_status_code_e_IREE_STATUS_UNAVAILABLE, text }
     }
 
     /// Consumes a failed status and frees it.

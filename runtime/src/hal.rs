@@ -24,7 +24,7 @@ pub(crate) fn proactor_pool() -> Result<Ref<iree::iree_async_proactor_pool_t>, S
 }
 
 /// Creates the VM module `hal` for one device.
-pub(crate) fn open(process: &Process, device: &Ref<iree::iree_hal_device_t>) -> Result<Backend, Status> {
+pub(crate) fn open(process: &Process, device: Ref<iree::iree_hal_device_t>) -> Result<Backend, Status> {
     let options = iree::iree_async_frontier_tracker_options_t {
         axis_table_capacity: FRONTIER_AXES,
         session_epoch: 1,
@@ -57,7 +57,7 @@ pub(crate) fn open(process: &Process, device: &Ref<iree::iree_hal_device_t>) -> 
         })?;
         let allocator = iree::iree_hal_device_allocator(device.as_ptr());
         iree::iree_hal_allocator_retain(allocator);
-        Ok(Backend { allocator: Ref::adopt(allocator), module })
+        Ok(Backend { allocator: Ref::adopt(allocator), module, device })
     }
 }
 

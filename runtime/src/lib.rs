@@ -38,6 +38,7 @@
 //!   only for bytes whose SHA-256 was the expected one.
 //! - **CPU buffers are shared.** [`Target::LocalSync`] and [`Target::LocalTask`] both compute on ordinary host memory.
 //!   A [`Buffer`] made by or for one of them can be an argument of a program on the other of the same [`Runtime`].
+//!   A GPU has memory of its own ([`Target::Gpu`]): its buffers are arguments of its own programs only.
 //! - **A call is over when it returns.** [`CallFrame::invoke`] waits for the program; its results can be read at
 //!   once.
 
@@ -53,6 +54,7 @@ mod element;
 mod error;
 mod ffi;
 mod frame;
+mod gpu;
 mod hal;
 mod heap;
 mod memory;
@@ -69,8 +71,9 @@ pub use device::Device;
 pub use element::{ElementType, UnknownElementType};
 pub use error::{Error, Status};
 pub use frame::CallFrame;
+pub use gpu::{Driver, GpuInfo};
 pub use heap::{begin_peak, count_memory, memory_in_use, memory_peak};
 pub use memory::Memory;
 pub use program::Program;
-pub use runtime::{Runtime, Target, Workers};
+pub use runtime::{Gpu, Runtime, Target, Workers};
 pub use vmfb::{DigestMismatch, Vmfb, sha256};

@@ -15,9 +15,13 @@ use crate::ffi::host_allocator;
 pub(crate) struct Process {
     instance: *mut iree::iree_vm_instance_t,
     changing: Mutex<()>,
+    drivers: OnceLock<Result<Drivers, Status>>,
 }
 
-// SAFETY: IREE documents the instance as thread-safe, and the struct has no other IREE object.
+/// The registry of the drivers that this build has. Never freed.
+struct Drivers(*mut iree::iree_hal_driver_registry_t);
+
+// SAFETY: IREE documents the instance and the registry as thread-safe, and the struct has no other IREE object.
 unsafe impl Send for Process {}
 // SAFETY: as above.
 unsafe impl Sync for Process {}
@@ -41,7 +45,21 @@ impl Process {
             ))?;
             check(iree::iree_hal_module_register_all_types(instance))?;
         }
-        Ok(Self { instance, changing: Mutex::default() })
+        Ok(Self { instance, changing: Mutex::default(), drivers: OnceLock::new() })
+    }
+
+    /// The drivers of this build. Their registration loads no library.
+    pub(crate) fn drivers(&self) -> Result<*mut iree::iree_hal_driver_registry_t, Status> {
+        let register = || {
+            let mut registry = std::ptr::null_mut();
+            // SAFETY: the out pointer is to a local, and the registry is live.
+            unsafe {
+                check(iree::iree_hal_driver_registry_allocate(host_allocator(), &raw mut registry))?;
+                check(iree::iree_hal_register_all_available_drivers(registry))?;
+            }
+            Ok(Drivers(registry))
+        };
+        self.drivers.get_or_init(register).as_ref().map(|drivers| drivers.0).map_err(Clone::clone)
     }
 
     /// To be held while a device is opened or a program loaded: both describe the processor in a global variable, which

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::device::{Backend, Device};
 use crate::error::Error;
+use crate::gpu::{self, Driver, GpuInfo};
 use crate::process::Process;
 use crate::suballocations::Suballocations;
 
@@ -13,15 +14,23 @@ use crate::suballocations::Suballocations;
 const IREE_VERSION: &str = "3.13.0";
 
 /// Execution targets.
-///
-/// A GPU driver would be another variant with the name of its IREE driver: the features `cuda` and `vulkan` link those
-/// drivers. Its buffers would not be in host memory, so they need transfers instead of mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The calling thread, as an IREE device. Least overhead per call; for small work.
     LocalSync,
     /// A pool of worker threads, as an IREE device; for large work. Each number of workers is a separate device.
     LocalTask(Workers),
+    /// A GPU, with memory of its own.
+    Gpu(Gpu),
+}
+
+/// A GPU, by its driver and its index among those that the driver finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Gpu {
+    /// Its driver.
+    pub driver: Driver,
+    /// Its index, from 0.
+    pub index: usize,
 }
 
 /// The threads of [`Target::LocalTask`].
@@ -35,8 +44,18 @@ pub enum Workers {
 }
 
 impl Target {
-    /// One target of each kind supported by this build.
+    /// One target of each kind on the processor.
     pub const ALL: [Self; 2] = [Self::LocalSync, Self::LocalTask(Workers::Cores)];
+
+    /// True if it computes in the memory of the process.
+    pub fn is_host(self) -> bool {
+        !matches!(self, Self::Gpu(_))
+    }
+
+    /// True if 64-bit numbers are 32-bit ones there, for want of dependable support.
+    pub fn demotes(self) -> bool {
+        matches!(self, Self::Gpu(Gpu { driver: Driver::Vulkan | Driver::Metal, .. }))
+    }
 }
 
 impl std::fmt::Display for Target {
@@ -45,6 +64,16 @@ impl std::fmt::Display for Target {
             Self::LocalSync => f.write_str("local-sync"),
             Self::LocalTask(Workers::Cores) => f.write_str("local-task"),
             Self::LocalTask(Workers::Exactly(n)) => write!(f, "local-task:{n}"),
+            Self::Gpu(gpu) => gpu.fmt(f),
+        }
+    }
+}
+
+impl std::fmt::Display for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.index {
+            0 => f.write_str(self.driver.name()),
+            index => write!(f, "{}:{index}", self.driver.name()),
         }
     }
 }
@@ -83,6 +112,15 @@ impl Runtime {
         IREE_VERSION
     }
 
+    /// The GPUs that a driver finds, in the order of their index. The driver's library is loaded by the first call.
+    ///
+    /// # Errors
+    ///
+    /// This build has no such driver ([`Driver::is_linked`]), or the machine has not: the library of the GPU's maker is not there.
+    pub fn gpus(&self, driver: Driver) -> Result<Vec<GpuInfo>, Error> {
+        gpu::list(self.shared.process, driver).map_err(|status| Error::Driver { driver, status })
+    }
+
     /// The device for `target`; opened by the first call.
     pub fn device(&self, target: Target) -> Result<Device, Error> {
         Ok(Device::new(Rc::clone(&self.shared), target, self.shared.backend(target)?))
@@ -91,7 +129,7 @@ impl Runtime {
 
 impl Shared {
     /// The opened device for `target`, opened now if needed.
-    fn backend(&self, target: Target) -> Result<Rc<Backend>, Error> {
+    pub(crate) fn backend(&self, target: Target) -> Result<Rc<Backend>, Error> {
         let known = self.backends.borrow().iter().find(|(t, _)| *t == target).map(|(_, b)| Rc::clone(b));
         if let Some(backend) = known {
             return Ok(backend);

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sheaf_engine::PlacementPolicy;
+use sheaf_engine::{DevicePolicy, PlacementPolicy};
 use sheaf_target::{Destination, Processor};
 
 use crate::bundle::BundleCommand;
 use crate::cache::CacheCommand;
+use crate::device::DeviceOptions;
 use crate::observe::ObserveOptions;
 use crate::packages::options::{
     AddOptions, AuditOptions, DependencyOptions, InstallOptions, LockOptions, OutdatedOptions,
@@ -189,6 +190,9 @@ pub enum Command {
         after_help = "Examples:\n  sheaf cache size\n  sheaf cache why train-step\n  sheaf cache key new ada-laptop"
     )]
     Cache(CacheCommand),
+    /// Show the devices that run compiled functions
+    #[command(after_help = "Example:\n  sheaf device list")]
+    Device(DeviceOptions),
     /// Install, verify and choose compilers
     #[command(after_help = "Examples:\n  sheaf toolchain list\n  sheaf toolchain pin 3.13.0")]
     Toolchain(ToolchainOptions),
@@ -431,9 +435,10 @@ pub struct ExpandOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct EngineOptions {
-    /// Device of compiled functions
-    #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
-    pub device: DeviceName,
+    /// Device of compiled functions: auto (the first GPU, or the processor), cpu, cuda, vulkan or metal; a GPU with its index, as
+    /// in cuda:1
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<DevicePolicy>,
     /// Pure functions that are compiled
     #[arg(long, value_enum, default_value_t = JitMode::Auto, conflicts_with = "no_jit")]
     pub jit: JitMode,
@@ -449,7 +454,7 @@ pub struct EngineOptions {
     /// Leave out the checks of indices in compiled functions: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
-    /// Threads of compiled programs: auto (by their work), local-sync, local-task or
+    /// Threads of compiled programs, on the processor: auto (by their work), local-sync, local-task or
     /// local-task:WORKERS
     #[arg(long, value_name = "WAY")]
     pub place: Option<PlacementPolicy>,
@@ -559,14 +564,6 @@ pub enum Assistant {
     Cursor,
     /// .github/copilot-instructions.md
     Copilot,
-}
-
-/// Devices of this build.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum DeviceName {
-    /// The processor
-    #[default]
-    Cpu,
 }
 
 /// Policy for consumption of arguments.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
-    CompileService, Dependencies, Donate, EngineConfig, Kernels, Packages, Secrets, Session, WorkerCommand,
-    this_program,
+    CompileService, Dependencies, DevicePolicy, Donate, EngineConfig, Kernels, Packages, Secrets, Session,
+    WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
-use sheaf_loader::SystemHost;
+use sheaf_loader::{Policies, SystemHost};
 use sheaf_observe::Metrics;
 use sheaf_project::{Home, Project, Settings};
 use sheaf_syntax::Sources;
@@ -127,6 +127,17 @@ pub fn evaluator(
         DonateMode::Always => Donate::Always,
         DonateMode::Never => Donate::Never,
     };
+    let device = match (options.device, options.place) {
+        (Some(DevicePolicy::Gpu(_)), Some(_)) => {
+            return Err(failed(
+                "--place names threads of the processor, and --device a GPU: leave out one of the two",
+            ));
+        }
+        (Some(device), _) => device,
+        // Threads are those of the processor.
+        (None, Some(_)) => DevicePolicy::Cpu,
+        (None, None) => DevicePolicy::Auto,
+    };
     let mut session = Session::builder()
         .located(project.clone())
         .options(given(&network))
@@ -138,6 +149,7 @@ pub fn evaluator(
         .kernels(kernels)
         .donate(donate)
         .frozen_shapes(options.frozen_shapes)
+        .device(device)
         .placement(options.place.unwrap_or_default())
         .dependencies(dependencies)
         .reporter(Arc::new(RunReporter::new(metrics)));
@@ -191,6 +203,8 @@ pub fn engine_config(
     Ok(EngineConfig {
         secrets: secrets()?,
         reporter: Arc::new(TerminalReporter),
+        // The plans of a build name their devices.
+        policies: Policies { device: DevicePolicy::Cpu, ..Policies::default() },
         ..EngineConfig::new(home, artifacts, settings, compiler, worker()?)
     })
 }

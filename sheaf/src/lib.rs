@@ -13,6 +13,7 @@ pub mod cache;
 pub mod check;
 pub mod clean;
 pub mod cli;
+pub mod device;
 pub mod doc;
 mod evaluator;
 pub mod expand;

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Registry(command) => sheaf::registry::registry(&command),
         Command::Trust(options) => sheaf::trust::trust(&options),
         Command::Cache(command) => sheaf::cache::cache(&command),
+        Command::Device(options) => sheaf::device::device(&options),
         Command::Toolchain(options) => sheaf::toolchain::toolchain(&options),
         Command::CompileWorker { library } => {
             // Ctrl-C reaches the whole group of processes; the one that the user sees decides the end.

@@ -9,6 +9,7 @@
 
 mod buffer;
 mod candidate;
+mod device;
 mod donation;
 mod flags;
 mod folder;
@@ -26,6 +27,7 @@ pub const HAS_PICTURES: bool = cfg!(feature = "plot");
 
 pub use buffer::{DeviceBuffer, element_type, upload};
 pub use candidate::{Candidate, Failure, Refusal};
+pub use device::DevicePolicy;
 pub use donation::{Donate, all_owned, donating};
 pub use flags::alternatives;
 pub use folder::{Faults, NOT_KEPT, NOT_USED, ProgramFolder, portable};

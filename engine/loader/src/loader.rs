@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
+use sheaf_graph::stablehlo::Model;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
 use sheaf_lang::observe::{Activity, Timeline};
@@ -16,6 +17,7 @@ use sheaf_target::{Release, bytecode_version, is_loadable};
 
 use crate::buffer::{DeviceBuffer, upload};
 use crate::candidate::{Candidate, Failure, Refusal};
+use crate::device::{DevicePolicy, OpenGpu};
 use crate::donation::{self, Donate};
 use crate::folder::{Faults, NOT_USED, ProgramFolder};
 use crate::kept;
@@ -23,7 +25,7 @@ use crate::loaded::{Loaded, runtime_error};
 use crate::placement::{self, Kernels, PlacementPlan, PlacementPolicy};
 use crate::report::Reporter;
 use crate::timeline::{self, timed};
-use crate::unit::Job;
+use crate::unit::{Job, retarget};
 
 /// Policies that say which program serves a unit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,15 +34,19 @@ pub struct Policies {
     pub donate: Donate,
     /// Programs that are one kernel.
     pub kernels: Kernels,
-    /// The device of each program.
+    /// The threads of each program on the processor.
     pub placement: PlacementPolicy,
+    /// The device.
+    pub device: DevicePolicy,
     /// True if only `__sheaf__` serves.
     pub frozen_shapes: bool,
 }
 
-/// Programs of one `__sheaf__` on the devices of this machine.
+/// Programs of one `__sheaf__` on a device of this machine.
 pub struct Loader {
     runtime: Runtime,
+    /// The GPU of all programs; `None` for the processor.
+    gpu: Option<OpenGpu>,
     /// `__sheaf__`.
     pub folder: Rc<ProgramFolder>,
     /// Warnings so far.
@@ -55,21 +61,27 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Starts the runtime.
+    /// Starts the runtime, and opens the GPU if it is to be one.
     ///
     /// # Errors
     ///
-    /// It does not start.
+    /// It does not start, or the GPU that the policies name is not there.
     pub fn new(
         folder: ArtifactFolder,
         policies: Policies,
         compiler: Option<Release<'static>>,
         reporter: Arc<dyn Reporter>,
     ) -> Result<Loader, HostError> {
-        let faults = Rc::new(Faults::new(reporter));
+        let runtime = Runtime::new().map_err(runtime_error)?;
+        let faults = Rc::new(Faults::new(Arc::clone(&reporter)));
+        let folder = ProgramFolder::new(folder, Rc::clone(&faults));
+        let serves =
+            |device: &str| compiler.is_some() || folder.entries().iter().any(|entry| entry.device == device);
+        let gpu = policies.device.open(&runtime, serves, &*reporter)?;
         Ok(Loader {
-            runtime: Runtime::new().map_err(runtime_error)?,
-            folder: Rc::new(ProgramFolder::new(folder, Rc::clone(&faults))),
+            runtime,
+            gpu,
+            folder: Rc::new(folder),
             faults,
             policies,
             compiler,
@@ -85,13 +97,22 @@ impl Loader {
 
     /// The candidates for a unit, best first, and the reason for the placement.
     pub fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
+        if let Some(OpenGpu { gpu, destination, why }) = &self.gpu {
+            let mut candidate = Candidate::new(Model::Gpu, unit, Target::Gpu(*gpu), &[], self.compiler);
+            retarget(&mut candidate.job, destination, false);
+            return (vec![candidate], (*why).to_owned());
+        }
         let PlacementPlan { target, why } = placement::plan(self.policies.placement, &unit.graph);
         (Candidate::all(unit, target, self.policies.kernels, self.compiler), why)
     }
 
     /// The candidate that consumes arguments, beside a program that consumes none.
     pub fn donating_candidate(&self, unit: &Unit, donations: &[Donation], plain: &Loaded) -> Candidate {
-        Candidate::new(plain.model, unit, plain.target, donations, self.compiler)
+        let mut candidate = Candidate::new(plain.model, unit, plain.target, donations, self.compiler);
+        if let Some(OpenGpu { destination, .. }) = &self.gpu {
+            retarget(&mut candidate.job, destination, false);
+        }
+        candidate
     }
 
     /// The program that consumes arguments, if `look` finds it and it loads. It was tried before it was kept.
@@ -163,7 +184,8 @@ impl Loader {
             return Err(Failure::bytecode(&candidate.job.name, found));
         }
         let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| Failure::load(error.to_string()))?;
-        let target = if timeline::counts_memory() { Target::LocalSync } else { candidate.target };
+        let counts = timeline::counts_memory() && candidate.target.is_host();
+        let target = if counts { Target::LocalSync } else { candidate.target };
         let device = self.runtime.device(target).map_err(Failure::runtime)?;
         let program = device.load(&vmfb).map_err(Failure::runtime)?;
         let mut frame = program.call_frame().map_err(Failure::runtime)?;
@@ -218,7 +240,8 @@ impl Loader {
     /// Copies a tensor to the device.
     pub fn upload(&self, tensor: &HostTensor) -> Result<Buffer, HostError> {
         // All CPU targets share their buffers.
-        let device = self.runtime.device(Target::LocalSync).map_err(runtime_error)?;
+        let target = self.gpu.as_ref().map_or(Target::LocalSync, |open| Target::Gpu(open.gpu));
+        let device = self.runtime.device(target).map_err(runtime_error)?;
         let bytes = |_: &_| Some(tensor.byte_len() as u64);
         let sent = timed(Activity::Upload, "", bytes, || upload(&device, tensor));
         Ok(DeviceBuffer::share(sent.map_err(runtime_error)?, || "tensors sent by the program".into()))

@@ -12,7 +12,7 @@ use sheaf_artifacts::ArtifactFolder;
 use sheaf_lang::eval::{Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
 use sheaf_lang::program;
-use sheaf_loader::{Donate, Kernels, PlacementPolicy, Policies, Reporter, SystemHost};
+use sheaf_loader::{DevicePolicy, Donate, Kernels, PlacementPolicy, Policies, Reporter, SystemHost};
 use sheaf_project::{Home, PackagePrograms, Project};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::render::render;
@@ -230,7 +230,14 @@ impl SessionBuilder {
         self
     }
 
-    /// Policy for the device of each program.
+    /// The device of compiled programs. By default the first GPU, or the processor.
+    #[must_use]
+    pub fn device(mut self, device: DevicePolicy) -> Self {
+        self.policies.device = device;
+        self
+    }
+
+    /// Threads of compiled programs on the processor.
     #[must_use]
     pub fn placement(mut self, placement: PlacementPolicy) -> Self {
         self.policies.placement = placement;

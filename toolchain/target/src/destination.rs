@@ -210,6 +210,15 @@ impl Destination {
     /// This machine's processor.
     pub const HOST: Self = Self::Cpu(Processor::Host);
 
+    /// The target for a GPU of CUDA with this compute capability, as (major, minor): the most capable whose programs it runs.
+    pub fn cuda(capability: Option<(u32, u32)>) -> Self {
+        let number = |arch: &&&str| arch.trim_start_matches("sm_").parse().unwrap_or(u32::MAX);
+        // Programs are PTX, which newer GPUs compile for themselves.
+        let newest =
+            |(major, minor)| CUDA.iter().filter(|arch| number(arch) <= 10 * major + minor).max_by_key(number);
+        Self::Cuda(capability.and_then(newest).copied().unwrap_or(CUDA_DEFAULT))
+    }
+
     /// The kind of device, as in keys and file names.
     pub fn device(&self) -> &'static str {
         match self {
