@@ -120,7 +120,10 @@ fn open(runtime: &Runtime, gpu: Gpu, why: &'static str) -> Result<OpenGpu, HostE
     if !driver.is_linked() {
         return Err(HostError {
             message: format!("there is no device {gpu}: this program was built without {}", driver.name()),
-            help: help(&format!("build it for a system that has {0}, with the feature `{0}`", driver.name())),
+            help: help(match driver {
+                Driver::Metal => "Metal is for Apple's processors under macOS",
+                Driver::Cuda | Driver::Vulkan => "build it with the feature of that name",
+            }),
         });
     }
     let found = runtime.gpus(driver).map_err(|error| HostError {
