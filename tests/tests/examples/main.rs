@@ -4,6 +4,7 @@
 mod digits;
 mod factors;
 mod gpt2;
+mod gpu;
 mod minilm;
 mod others;
 mod statistics;

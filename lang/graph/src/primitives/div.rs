@@ -2,6 +2,7 @@
 
 use super::BinaryRule;
 use crate::graph::{Builder, Var};
+use crate::stablehlo::{Lowering, quirks};
 use crate::tensor::{DType, Data};
 use crate::zip_data;
 
@@ -22,6 +23,12 @@ impl BinaryRule for Div {
             float(a, b) => a / b,
             signed(a, b) => if b == 0 { -1 } else { a.wrapping_div(b) },
             unsigned(a, b) => a.checked_div(b).unwrap_or(!0))
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        if to.is_for_processor() || !quirks::divide_by_zero(to) {
+            to.elementwise(Self::OPERATION);
+        }
     }
 
     fn steep(self, constant: [bool; 2]) -> bool {

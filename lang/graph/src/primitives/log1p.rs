@@ -3,6 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
+use crate::stablehlo::{Lowering, quirks};
 use crate::tensor::{DType, Data};
 
 /// Element-wise `log(1 + x)`.
@@ -20,6 +21,14 @@ impl UnaryRule for Log1p {
 
     fn evaluate(self, x: &Data) -> Data {
         map_data!(x; float(a) => a.ln_1p())
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        if to.is_for_processor() {
+            to.typed(Self::OPERATION, "");
+        } else {
+            quirks::log_plus_one(to);
+        }
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

@@ -19,6 +19,7 @@ mod kernels;
 mod loops;
 mod power;
 mod reversal;
+mod shaders;
 mod sums;
 mod turns;
 mod updates;
@@ -34,6 +35,7 @@ pub use kernels::{accumulates, is_refused_in_kernels, kept_in_memory, number_to_
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
+pub use shaders::{divide_by_zero, log_plus_one};
 pub use sums::{reduces_by_axis, reduces_nothing};
 pub use turns::by_half_turns;
 pub use widened::widened;
@@ -406,5 +408,14 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "Two loads of an element with a store in between become one: the place of each depends on a zero that is read from memory.",
         place: "lang/graph/src/stablehlo/loop_nest.rs",
         shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 50,
+        name: "logarithms near 1, and divisions by 0, of shaders",
+        reason: "Under Vulkan `log_plus_one` is the logarithm of a rounded sum, and a division by the constant 0 stores nothing: other operations stand for both.",
+        place: "lang/graph/src/stablehlo/quirks/shaders.rs",
+        shown: Shown::Otherwise(
+            "the programs run on a processor, where they are right: `tests/tests/examples/gpu.rs` runs those of Vulkan",
+        ),
     },
 ];

@@ -1,0 +1,98 @@
+//! Programs for GPUs: run under Vulkan, by a renderer in software where there is no GPU, and compiled for CUDA.
+
+use serde_json::Value;
+use sheaf_tests::{Sandbox, skip};
+
+/// The devices of this machine by `sheaf device list`.
+fn devices(sandbox: &Sandbox) -> Vec<Value> {
+    let listed = sandbox.run(&["device", "list", "--json"]).silent();
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    listed["devices"].as_array().expect("devices").clone()
+}
+
+fn is_there(devices: &[Value], name: &str) -> bool {
+    devices.iter().any(|device| device["device"] == name && device["available"] == true)
+}
+
+/// A sandbox on a machine with Vulkan; `None` after a message.
+fn with_vulkan() -> Option<Sandbox> {
+    let sandbox = Sandbox::with_compiler()?;
+    if !is_there(&devices(&sandbox), "vulkan") {
+        skip("NO VULKAN: scripts/remote-servers installs a driver in software on Debian");
+        return None;
+    }
+    Some(sandbox)
+}
+
+#[test]
+fn vulkan_gives_the_values_of_the_processor() {
+    let Some(sandbox) = with_vulkan() else { return };
+    sandbox.write("vulkan.shf", include_str!("vulkan.shf"));
+    for options in [&["--no-jit"][..], &["--jit", "always", "--strict", "--device", "vulkan"]] {
+        let tested = sandbox.run(&[&["test", "vulkan.shf"], options].concat());
+        assert_eq!(tested.code, Some(0), "{tested}");
+    }
+}
+
+#[test]
+fn a_network_is_trained_under_vulkan_and_its_programs_are_kept_for_that_device() {
+    let Some(sandbox) = with_vulkan() else { return };
+    let program = sandbox.example("xor/train.shf");
+    let predictions = |device: &str, further: &[&str]| {
+        let run =
+            sandbox.run(&[&[program.as_str(), "--jit", "always", "--device", device], further].concat());
+        assert_eq!(run.code, Some(0), "{run}");
+        (run.stdout.clone(), run)
+    };
+    let (on_processor, _) = predictions("cpu", &[]);
+    let (on_gpu, first) = predictions("vulkan", &[]);
+    assert!(on_gpu.contains("[0. 1.] -> 0.9"), "{first}");
+    assert_eq!(on_gpu, on_processor);
+    let (again, run) = predictions("vulkan", &["--strict", "--offline"]);
+    assert_eq!(again, on_gpu);
+    run.compiled_nothing();
+}
+
+#[test]
+fn a_build_for_a_device_serves_its_runs() {
+    let Some(sandbox) = with_vulkan() else { return };
+    sandbox.write("f.shf", "(defn f [(x [3])] (sum (* x (log1p x))))\n(print (f [1.0 2.0 3.0]))\n");
+    sandbox.run(&["build", "f.shf", "--device", "vulkan"]).compiled();
+    let run = sandbox.run(&["f.shf", "--jit", "always", "--strict", "--device", "vulkan"]);
+    assert_eq!(run.compiled_nothing(), "7.0492544\n");
+}
+
+#[test]
+fn a_number_beyond_the_device_and_an_absent_device_are_errors() {
+    let Some(sandbox) = with_vulkan() else { return };
+    sandbox.write("f.shf", "(defn f [n] (* n 2))\n(print (f 4294967296))\n");
+    let run = sandbox.run(&["f.shf", "--jit", "always", "--strict", "--device", "vulkan"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("the number 4294967296 is beyond the 32-bit integers of vulkan"), "{run}");
+    let absent = sandbox.run(&["f.shf", "--device", "vulkan:99"]);
+    assert_eq!(absent.code, Some(1), "{absent}");
+    assert!(absent.stderr.contains("there is no device vulkan:99: vulkan finds vulkan ("), "{absent}");
+}
+
+#[test]
+fn devices_that_are_not_there_are_listed_with_the_reason() {
+    let sandbox = Sandbox::new();
+    let devices = devices(&sandbox);
+    assert_eq!(devices[0]["device"], "cpu");
+    assert!(devices.iter().filter(|device| device["default"] == true).count() == 1, "{devices:?}");
+    for name in ["cuda", "vulkan", "metal"] {
+        let of_driver = devices.iter().find(|device| device["device"] == name).expect(name);
+        let text = if of_driver["available"] == true { "name" } else { "reason" };
+        assert!(of_driver[text].as_str().is_some_and(|text| !text.is_empty()), "{of_driver}");
+        if of_driver["available"] == false {
+            sandbox.write("f.shf", "(print (sum [1 2]))");
+            let run = sandbox.run(&["f.shf", "--device", name]);
+            assert_eq!(run.code, Some(1), "{run}");
+            assert!(run.stderr.contains(&format!("there is no device {name}: ")), "{run}");
+            assert!(run.stderr.contains("`--device cpu` runs on the processor"), "{run}");
+        }
+    }
+    let both = sandbox.run(&["f.shf", "--device", "cuda", "--place", "local-sync"]);
+    assert_eq!(both.code, Some(1), "{both}");
+    assert!(both.stderr.contains("--place names threads of the processor"), "{both}");
+}
