@@ -37,6 +37,7 @@ mod region;
 mod replay;
 mod resolve;
 mod rewrite;
+mod rolled;
 mod scalar;
 mod scan;
 mod scope;

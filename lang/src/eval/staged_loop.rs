@@ -199,15 +199,36 @@ impl Interp {
         rows: &Rows,
         step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
     ) -> Eval<Result<(Value, Value), Refusal>> {
-        let mut step = step;
-        let staged = self.stage_loop(init, &rows.types, |interp, state, items| {
-            let item = rows.item(items)?;
-            step(interp, state, item)
-        });
+        let staged = self.stage_rows(init, rows, step);
         match Interp::unless_unrolled(staged, rows.length)? {
             Ok(staged) => self.run_scan(staged, &rows.tensors, rows.length).map(Ok),
             Err(refusal) => Ok(Err(refusal)),
         }
+    }
+
+    /// [`Interp::staged_scan`], also if unrolling costs less.
+    pub(super) fn rolled_scan(
+        &mut self,
+        init: &Value,
+        rows: &Rows,
+        step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
+    ) -> Eval<Result<(Value, Value), Refusal>> {
+        match self.stage_rows(init, rows, step)? {
+            Ok(staged) => self.run_scan(staged, &rows.tensors, rows.length).map(Ok),
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    fn stage_rows(
+        &mut self,
+        init: &Value,
+        rows: &Rows,
+        mut step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
+    ) -> Eval<Result<StagedLoop, Refusal>> {
+        self.stage_loop(init, &rows.types, |interp, state, items| {
+            let item = rows.item(items)?;
+            step(interp, state, item)
+        })
     }
 
     /// `reduce` over the rows of a tensor as one operation; `None` if that is impossible.
