@@ -59,13 +59,14 @@ fn a_build_for_a_device_serves_its_runs() {
     sandbox.write("f.shf", "(defn f [(x [3])] (sum (* x (log1p x))))\n(print (f [1.0 2.0 3.0]))\n");
     sandbox.run(&["build", "f.shf", "--device", "vulkan"]).compiled();
     let run = sandbox.run(&["f.shf", "--jit", "always", "--strict", "--device", "vulkan"]);
-    assert_eq!(run.compiled_nothing(), "7.0492544\n");
+    let printed = run.compiled_nothing();
+    assert!(printed.starts_with("7.04925"), "{printed}");
 }
 
 #[test]
 fn a_number_beyond_the_device_and_an_absent_device_are_errors() {
     let Some(sandbox) = with_vulkan() else { return };
-    sandbox.write("f.shf", "(defn f [n] (* n 2))\n(print (f 4294967296))\n");
+    sandbox.write("f.shf", "(defn f [n] (* n 2))\n(print (f (tensor [1 4294967296] :dtype :i64)))\n");
     let run = sandbox.run(&["f.shf", "--jit", "always", "--strict", "--device", "vulkan"]);
     assert_eq!(run.code, Some(1), "{run}");
     assert!(run.stderr.contains("the number 4294967296 is beyond the 32-bit integers of vulkan"), "{run}");
