@@ -489,6 +489,14 @@ impl Lowering<'_> {
         self.line(&format!("{operation} {}{attributes} : {}", self.operands(), self.signature()));
     }
 
+    /// Writes a tensor of type `from` in the shape of `into`, unless it has it; the name of the result.
+    pub fn with_shape(&mut self, x: &str, from: &TensorType, into: &TensorType) -> String {
+        if from.shape == into.shape {
+            return x.to_owned();
+        }
+        self.temporary(&format!("stablehlo.reshape {x} : ({}) -> {}", from.mlir(), into.mlir()))
+    }
+
     /// Writes operand 0 in the result's shape.
     pub fn reshape(&mut self) {
         if !quirks::reshape_to_number(self) && !quirks::number_to_element(self) {

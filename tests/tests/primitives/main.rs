@@ -5,6 +5,7 @@ mod halves;
 mod random_kernels;
 mod random_products;
 mod random_programs;
+mod random_recurrences;
 mod random_reductions;
 mod random_updates;
 mod reductions;

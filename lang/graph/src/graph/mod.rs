@@ -39,7 +39,7 @@ pub use stagger::stagger;
 pub use tiles::gains_by_tiles;
 pub use verify::verify;
 
-use crate::primitives::{Primitive, Scan, WhileLoop};
+use crate::primitives::{Primitive, Scan, WhileLoop, is_by_rows};
 use crate::tensor::TensorType;
 use sheaf_syntax::Span;
 
@@ -126,7 +126,8 @@ impl Graph {
     }
 
     /// An estimate of the scalar operations that can be done side by side. Those of a loop are those of a step: each step
-    /// would be handed to other cores anew. Only a program that does little in its loops has those outside of them.
+    /// would be handed to other cores anew, unless it is taken by rows. Only a program that does little in its loops has those
+    /// outside of them.
     pub fn work_at_once(&self) -> u64 {
         const LITTLE: u64 = 4;
         let (mut outside, mut inside, mut step) = (0_u64, 0_u64, 0);
@@ -134,10 +135,11 @@ impl Graph {
             let functions = eqn.op.functions();
             let works = functions.iter().map(|function| function.work_at_once());
             let op = &eqn.op;
-            if op.is::<Scan>() || op.is::<WhileLoop>() {
+            let by_rows = op.downcast_ref::<Scan>().is_some_and(is_by_rows);
+            if !by_rows && (op.is::<Scan>() || op.is::<WhileLoop>()) {
                 inside = inside.saturating_add(self.equation_cost(eqn));
                 step = works.max().unwrap_or(0).max(step);
-            } else if functions.is_empty() {
+            } else if by_rows || functions.is_empty() {
                 outside = outside.saturating_add(self.equation_cost(eqn));
             } else {
                 outside = works.fold(outside, u64::saturating_add);

@@ -28,6 +28,7 @@ pub mod registry;
 mod samples;
 mod scan_kernel;
 mod scan_lowering;
+mod scan_rows;
 mod sort_lowering;
 mod sort_network;
 mod sort_radix;
@@ -54,6 +55,7 @@ use folding::{Terms, fold, running_sums};
 use products::sums_of_products;
 use reduction::reduction_rules;
 pub use reduction::{Groups, axes_except, broadcast_back, kept_shape, reduced_shape, shift_axes};
+pub use scan_rows::is_by_rows;
 pub use watch::Watch;
 
 primitives!(

@@ -8,7 +8,7 @@ use super::region::{
     alike, are_floats, carried, expect_operands, varying_parameters, parameters, picked, picked_varying, positions,
     present, real, spread, strong,
 };
-use super::{scan_kernel, scan_lowering};
+use super::{scan_kernel, scan_lowering, scan_rows};
 use super::{
     Concatenate, Cotangents, DotGeneral, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
 };
@@ -341,6 +341,8 @@ impl Primitive for Scan {
             scan_kernel::within_kernel(self, to);
         } else if to.can_be_kernel(&[&self.body], carried) {
             scan_kernel::as_kernel(self, to);
+        } else if scan_rows::as_kernel(self, to) {
+            // All of it is written.
         } else if to.can_branch() {
             scan_lowering::in_blocks(self, to);
         } else {

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::Simplifier;
 use crate::graph::{DefUse, Equation, Graph, Op, Var, Vars, prune};
-use crate::primitives::{Add, Binary, DotGeneral, Reshape, Scan, Transpose};
+use crate::primitives::{Add, Binary, DotGeneral, ReduceSum, Reshape, Scan, Transpose};
 use crate::tensor::{DType, Shape, element_count};
 use crate::transform::vmap;
 
 /// Minimum multiplications per step of a product to hoist.
 const MIN_WORK: usize = 1 << 16;
+
+/// Minimum elements of a step to sum up after the loop.
+const MIN_SUMMED: usize = 1 << 11;
 
 /// A loop, and the definitions and uses in its body.
 struct Body<'a> {
@@ -32,6 +35,11 @@ impl<'a> Body<'a> {
         let terms = product.contract[0].iter().map(|axis| left[*axis]);
         let work = terms.fold(self.graph.ty(eqn.outputs[0]).count(), usize::saturating_mul);
         (work >= MIN_WORK).then_some(product)
+    }
+
+    /// True if the values of a variable in all steps are a tensor anyway, which the steps read or give.
+    fn is_stacked(&self, var: Var) -> bool {
+        self.row(var).is_some() || self.graph.outputs[self.scan.states..].contains(&var)
     }
 
     fn first_row(&self) -> usize {
@@ -109,7 +117,7 @@ pub(super) fn before(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Va
     Some(s.apply(Arc::new(Scan { body: Arc::new(prune(rest)), ..scan.clone() }), &operands))
 }
 
-/// A state that only sums products is one product after the loop, of stacked results.
+/// A state that only sums products is one product after the loop, of stacked results; one that only sums up others is one sum.
 pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let body = Body::of(op)?;
     let (scan, graph) = (body.scan, body.graph);
@@ -117,31 +125,42 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     let mut rest = graph.clone();
     rest.inputs.remove(scan.constants + state);
     rest.outputs.remove(state);
-    // The stacked factors of all steps: an operand, or an additional result.
-    let factors = sum.factors.map(|factor| {
-        body.row(factor).ok_or_else(|| {
-            let first = scan.states - 1;
-            rest.outputs[first..].iter().position(|v| *v == factor).map_or_else(
-                || {
-                    rest.outputs.push(factor);
-                    rest.outputs.len() - 1
-                },
-                |i| first + i,
-            )
+    // The stacked operands of all steps: an operand, or an additional result.
+    let stacked: Vec<Result<usize, usize>> = sum
+        .operands
+        .iter()
+        .map(|var| {
+            body.row(*var).ok_or_else(|| {
+                let first = scan.states - 1;
+                rest.outputs[first..].iter().position(|v| v == var).map_or_else(
+                    || {
+                        rest.outputs.push(*var);
+                        rest.outputs.len() - 1
+                    },
+                    |i| first + i,
+                )
+            })
         })
-    });
+        .collect();
     let mut fewer = Vars::from_slice(operands);
     let start = fewer.remove(scan.constants + state);
     let shorter = Scan { body: Arc::new(prune(rest)), states: scan.states - 1, ..scan.clone() };
     let mut results = s.apply(Arc::new(shorter), &fewer);
-    let factors = factors.map(|place| place.map_or_else(|i| results[i], |i| operands[i]));
+    let stacked: Vars =
+        stacked.into_iter().map(|place| place.map_or_else(|i| results[i], |i| operands[i])).collect();
 
     let with_steps =
         |axes: &Shape| -> Shape { std::iter::once(0).chain(axes.iter().map(|a| a + 1)).collect() };
-    let contract = [with_steps(&sum.product.contract[0]), with_steps(&sum.product.contract[1])];
-    s.flattens = true;
-    let mut total = s.record(DotGeneral { contract, ..DotGeneral::default() }, &factors);
-    s.flattens = false;
+    let mut total = match sum.term {
+        Term::Product(product) => {
+            let contract = [with_steps(&product.contract[0]), with_steps(&product.contract[1])];
+            s.flattens = true;
+            let total = s.record(DotGeneral { contract, ..DotGeneral::default() }, &stacked);
+            s.flattens = false;
+            total
+        }
+        Term::Sum(reduction) => s.record(ReduceSum { axes: with_steps(&reduction.axes) }, &stacked),
+    };
     for layout in sum.layouts {
         total = s.apply(layout, &[total])[0];
     }
@@ -185,11 +204,19 @@ pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars
     Some(Vars::from_slice(&[s.record(Reshape { shape: result.shape }, &[made])]))
 }
 
-/// A loop state to which each step adds a product of two variables.
+/// What each step adds to a state.
+enum Term<'a> {
+    /// A product of two variables.
+    Product(&'a DotGeneral),
+    /// The sum of a variable over some axes.
+    Sum(&'a ReduceSum),
+}
+
+/// A loop state to which each step adds a product or a sum.
 struct Sum<'a> {
-    product: &'a DotGeneral,
-    factors: [Var; 2],
-    /// Transposes and reshapes of the product before the addition, in order.
+    term: Term<'a>,
+    operands: Vars,
+    /// Transposes and reshapes of the term before the addition, in order.
     layouts: Vec<Op>,
 }
 
@@ -220,14 +247,23 @@ impl<'a> Sum<'a> {
             layouts.insert(0, eqn.op.clone());
             term = eqn.inputs[0];
         };
-        let product = body.large_product(eqn).filter(|product| product.batch[0].is_empty())?;
-        let factors = [eqn.inputs[0], eqn.inputs[1]];
-        // A loop-invariant factor has no rows; one larger than the sum is not worth its memory.
-        let constants = &graph.inputs[..body.scan.constants];
-        let is_new = |var: &&Var| body.row(**var).is_none();
-        let given: usize = factors.iter().filter(is_new).map(|v| element_count(&graph.ty(*v).shape)).sum();
-        let fits = given <= element_count(&graph.ty(before).shape);
-        let varies = factors.iter().all(|v| !constants.contains(v));
-        (fits && varies).then_some(Sum { product, factors, layouts })
+        let operands = eqn.inputs.clone();
+        // A loop-invariant operand has no rows.
+        let varies = operands.iter().all(|v| !graph.inputs[..body.scan.constants].contains(v));
+        let (term, fits) = match eqn.op.downcast_ref::<ReduceSum>() {
+            Some(reduction) => {
+                let is_large = graph.ty(operands[0]).count() >= MIN_SUMMED;
+                (Term::Sum(reduction), is_large && body.is_stacked(operands[0]))
+            }
+            None => {
+                let product = body.large_product(eqn).filter(|product| product.batch[0].is_empty())?;
+                // A new one that is larger than the sum is not worth its memory.
+                let is_new = |var: &&Var| !body.is_stacked(**var);
+                let given: usize =
+                    operands.iter().filter(is_new).map(|v| element_count(&graph.ty(*v).shape)).sum();
+                (Term::Product(product), given <= element_count(&graph.ty(before).shape))
+            }
+        };
+        (fits && varies).then_some(Sum { term, operands, layouts })
     }
 }

@@ -438,26 +438,32 @@ fn large_products_leave_loops() {
     const X: (DType, &[usize]) = (F32, &[32, 64]);
     const W: (DType, &[usize]) = (F32, &[64, 64]);
     let product = || p::DotGeneral { contract: [shape(&[1]), shape(&[0])], ..p::DotGeneral::default() };
-    // Constants: two matrices. State: a hidden state. Rows: an input.
-    let body = inner(&[W, W, X, X], |b, x| {
-        let (of_row, of_state) = (b.apply(product(), &[x[3], x[0]]), b.apply(product(), &[x[2], x[1]]));
+    // Constants: two matrices, a vector. State: a hidden state. Rows: an input.
+    let body = inner(&[W, W, (F32, &[64]), X, X], |b, x| {
+        let (of_row, of_state) = (b.apply(product(), &[x[4], x[0]]), b.apply(product(), &[x[3], x[1]]));
         let sum = b.add(of_row, of_state);
+        let bias = b.broadcast_in_dim(x[2], &[32, 64], &[1]);
+        let sum = b.add(sum, bias);
         let next = b.apply(Unary(p::Tanh), &[sum]);
-        vec![next, next, x[3]]
+        vec![next, next, x[4]]
     });
-    let loss = graph(&[W, W, X, (F32, &[5, 32, 64])], |b, x| {
-        let scan = p::Scan { body, length: 5, constants: 2, states: 1, reverse: false };
+    let loss = graph(&[W, W, (F32, &[64]), X, (F32, &[5, 32, 64])], |b, x| {
+        let scan = p::Scan { body, length: 5, constants: 3, states: 1, reverse: false };
         let results = b.apply_all(scan, x);
         let squares = b.mul(results[1], results[2]);
         vec![b.sum(squares, &[0, 1, 2])]
     });
-    let gradient = crate::transform::value_and_grad(&loss, 0, &[0, 1, 2, 3]);
+    let gradient = crate::transform::value_and_grad(&loss, 0, &[0, 1, 2, 3, 4]);
     let smaller = simplify(&gradient);
     let products =
         |graph: &Graph| graph.equations.iter().filter(|eqn| eqn.op.name() == "dot_general").count();
     // Before: rows by the first matrix. After: the gradients of both matrices, and of the rows.
     assert_eq!(products(&gradient), 0);
     assert!(products(&smaller) >= 3, "{smaller}");
+    // The gradient of the vector is a sum after the loop.
+    let states: Vec<usize> =
+        smaller.equations.iter().filter_map(|eqn| Some(eqn.op.downcast_ref::<p::Scan>()?.states)).collect();
+    assert_eq!(states, [1, 1], "{smaller}");
 
     let mut random = Random(11);
     let inputs: Vec<HostTensor> = gradient

@@ -204,7 +204,27 @@ impl LoopNest {
     /// Writes a vector of zeros.
     pub fn zeros(&mut self, dtype: DType, lanes: usize) -> String {
         let zero = if dtype.is_float() { "0.0" } else { "0" };
-        self.value(&format!("arith.constant dense<{zero}> : {}", vector(dtype, lanes)))
+        self.repeated(zero, dtype, lanes)
+    }
+
+    /// Writes a vector of one constant, as MLIR writes it.
+    pub fn repeated(&mut self, x: &str, dtype: DType, lanes: usize) -> String {
+        self.value(&format!("arith.constant dense<{x}> : {}", vector(dtype, lanes)))
+    }
+
+    /// Writes an operation on a vector.
+    pub fn unary_lanes(&mut self, operation: &str, x: &str, dtype: DType, lanes: usize) -> String {
+        self.value(&format!("{operation} {x} : {}", vector(dtype, lanes)))
+    }
+
+    /// Writes a comparison of two vectors of floats, by its name in MLIR.
+    pub fn compare_lanes(&mut self, relation: &str, x: &str, y: &str, dtype: DType, lanes: usize) -> String {
+        self.value(&format!("arith.cmpf {relation}, {x}, {y} : {}", vector(dtype, lanes)))
+    }
+
+    /// Writes a choice between two vectors, lane by lane.
+    pub fn select_lanes(&mut self, choice: &str, x: &str, y: &str, dtype: DType, lanes: usize) -> String {
+        self.value(&format!("arith.select {choice}, {x}, {y} : vector<{lanes}xi1>, {}", vector(dtype, lanes)))
     }
 
     /// Writes a choice between two scalars.

@@ -14,7 +14,7 @@
 
 use super::Lowering;
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{Cond, Scan, WhileLoop};
+use crate::primitives::{Cond, Scan, WhileLoop, is_by_rows};
 
 /// True if a graph has loops, also inside of its operations.
 pub fn has_loops(graph: &Graph) -> bool {
@@ -30,7 +30,7 @@ const MAX_NUMBERS: usize = 20;
 /// Maximum scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
 const MAX_TRIED: u64 = 1_500_000_000;
 
-/// True if a program has loops, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
+/// True if a program has loops that are not taken by rows, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
 /// null"), once the device's memory is one with itself (Q36).
 pub(super) fn fit_blocks(graph: &Graph) -> bool {
     let (mut loops, mut fit) = (false, true);
@@ -38,7 +38,8 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
         let op = &eqn.op;
         // A loop that asks for its state may have no end on the numbers of a trial.
         fit &= !op.is::<Cond>() && !op.is::<WhileLoop>();
-        if let Some(body) = body_of(eqn) {
+        let by_rows = op.downcast_ref::<Scan>().is_some_and(is_by_rows);
+        if let Some(body) = body_of(eqn).filter(|_| !by_rows) {
             loops = true;
             fit &= numbers(body) <= MAX_NUMBERS;
         }

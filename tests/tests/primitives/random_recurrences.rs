@@ -1,0 +1,206 @@
+//! Random loops over a batch whose rows do not depend on each other, each one kernel, and their gradients, compiled, against
+//! host evaluation. `RECURRENCES=500` runs more of them.
+
+use std::sync::Arc;
+
+use sheaf_graph::graph::{Builder, Graph, Var};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{
+    Binary, Compare, Direction, DotGeneral, Logistic, Max, Scan, Tanh, Unary, is_by_rows,
+};
+use sheaf_graph::simplify::simplify;
+use sheaf_graph::stablehlo::Model;
+use sheaf_graph::tensor::{DType, Shape, TensorType};
+use sheaf_graph::transform::value_and_grad;
+
+/// Number of programs of each size by default.
+const PROGRAMS: usize = 3;
+
+/// Constants of a loop.
+const CONSTANTS: usize = 5;
+
+/// States of a loop.
+const STATES: usize = 2;
+
+/// The size of a loop.
+#[derive(Clone, Copy)]
+struct Size {
+    steps: usize,
+    batch: usize,
+    width: usize,
+}
+
+impl Size {
+    /// Shapes of the operands: two square weights and wide ones, a vector, a number, two states, rows of the batch and shared ones.
+    fn shapes(self) -> [Vec<usize>; CONSTANTS + STATES + 2] {
+        let Size { steps, batch, width } = self;
+        let state = vec![batch, width];
+        let weights = vec![width, width];
+        let wide = vec![width, 2 * width];
+        let rows = vec![steps, batch, width];
+        [weights.clone(), weights, wide, vec![width], vec![], state.clone(), state, rows, vec![steps, width]]
+    }
+}
+
+/// The values of a step so far.
+struct Step {
+    builder: Builder,
+    random: Random,
+    size: Size,
+    constants: Vec<Var>,
+    /// Values with the width of the state, and with twice that.
+    values: [Vec<Var>; 2],
+    shared: Var,
+}
+
+impl Step {
+    fn new(size: Size, seed: u64) -> Step {
+        let mut builder = Builder::new();
+        let shapes = size.shapes();
+        let input = |(i, shape): (usize, &Vec<usize>)| {
+            let row = if i < CONSTANTS + STATES { &shape[..] } else { &shape[1..] };
+            builder.input(TensorType::new(DType::F32, row))
+        };
+        let inputs: Vec<Var> = shapes.iter().enumerate().map(input).collect();
+        let values = [inputs[CONSTANTS..CONSTANTS + STATES + 1].to_vec(), Vec::new()];
+        let (constants, shared) = (inputs[..CONSTANTS].to_vec(), inputs[CONSTANTS + STATES + 1]);
+        Step { builder, random: Random(seed), size, constants, values, shared }
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.random.below(limit as u64) as usize
+    }
+
+    fn value(&mut self, wide: usize) -> Var {
+        let i = self.below(self.values[wide].len());
+        self.values[wide][i]
+    }
+
+    /// A product of a value and of weights, with results of about one.
+    fn product(&mut self, weights: usize, axis: usize) -> Var {
+        let x = self.value(0);
+        let contract = [Shape::from_slice(&[1]), Shape::from_slice(&[axis])];
+        let y = self
+            .builder
+            .apply(DotGeneral { contract, ..DotGeneral::default() }, &[x, self.constants[weights]]);
+        self.builder.scale(y, 2.0 / (self.size.width as f64).sqrt())
+    }
+
+    fn step(&mut self) {
+        let Size { batch, width, .. } = self.size;
+        let chosen = self.below(16);
+        let wide = usize::from(chosen % 2 == 0);
+        let (x, y) = (self.value(wide), self.value(wide));
+        let shape = [batch, width * (1 + wide)];
+        let first = self.below(width + 1);
+        let (vector, number, shared) = (self.constants[3], self.constants[4], self.shared);
+        let b = &mut self.builder;
+        let made = match chosen {
+            0 | 1 => b.apply(Unary(Tanh), &[x]),
+            2 | 3 => b.apply(Unary(Logistic), &[x]),
+            4 | 5 => b.add(x, y),
+            6 | 7 => {
+                let product = b.mul(x, y);
+                b.apply(Unary(Tanh), &[product])
+            }
+            8 => b.apply(Binary(Max), &[x, y]),
+            9 => {
+                let vector = b.broadcast_in_dim(vector, &shape, &[1]);
+                b.sub(x, vector)
+            }
+            10 => {
+                let number = b.broadcast_scalar(number, &shape);
+                let less = b.apply(Compare { direction: Direction::Lt }, &[x, number]);
+                b.select(less, y, number)
+            }
+            11 => {
+                let shared = b.broadcast_in_dim(shared, &shape, &[1]);
+                b.mul(x, shared)
+            }
+            12 | 14 => {
+                let made = if chosen == 12 { self.product(2, 0) } else { self.joined() };
+                return self.values[1].push(made);
+            }
+            13 => {
+                let axis = self.below(2);
+                self.product(axis, axis)
+            }
+            _ => {
+                let x = self.value(1);
+                self.builder.slice_axis(x, 1, first, first + width)
+            }
+        };
+        self.values[wide].push(made);
+    }
+
+    fn joined(&mut self) -> Var {
+        let parts = [self.value(0), self.value(0)];
+        self.builder.concatenate(&parts, 1)
+    }
+
+    /// The loop, with a product at least.
+    fn finish(mut self) -> Scan {
+        let joined = self.joined();
+        self.values[1].push(joined);
+        for _ in 0..8 + self.below(10) {
+            self.step();
+        }
+        let (product, wide) = (self.product(2, 0), self.value(1));
+        let all = self.builder.add(product, wide);
+        let mut outputs = Vec::new();
+        for i in 0..STATES {
+            let part = self.builder.slice_axis(all, 1, i * self.size.width, (i + 1) * self.size.width);
+            let other = *self.values[0].iter().rev().nth(i).expect("a value");
+            let sum = self.builder.add(part, other);
+            outputs.push(self.builder.apply(Unary(Tanh), &[sum]));
+        }
+        outputs.push(all);
+        outputs.push(self.value(0));
+        let reverse = self.below(2) == 1;
+        let body = Arc::new(simplify(&self.builder.finish(outputs)));
+        Scan { body, length: self.size.steps, constants: CONSTANTS, states: STATES, reverse }
+    }
+}
+
+/// The program of a loop, and of its gradient by all but the states if asked for.
+fn program(size: Size, seed: u64, gradient: bool) -> Graph {
+    let scan = Step::new(size, seed).finish();
+    assert!(is_by_rows(&scan), "a loop that is not taken by rows:\n{}", scan.body);
+    let mut b = Builder::new();
+    let inputs: Vec<Var> =
+        size.shapes().iter().map(|shape| b.input(TensorType::new(DType::F32, shape.as_slice()))).collect();
+    let mut results = b.apply_all(scan, &inputs).to_vec();
+    if !gradient {
+        return simplify(&b.finish(results));
+    }
+    for x in &mut results {
+        let axes: Vec<usize> = (0..b.ty(*x).rank()).collect();
+        let count = b.ty(*x).count();
+        let square = b.mul(*x, *x);
+        let sum = b.sum(square, &axes);
+        *x = b.scale(sum, 1.0 / count as f64);
+    }
+    let sum = results.into_iter().reduce(|x, y| b.add(x, y)).expect("a result");
+    let graph = value_and_grad(&b.finish(vec![sum]), 0, &[0, 1, 2, 3, 7]);
+    simplify(&graph)
+}
+
+fn check(size: Size, gradient: bool) {
+    let shapes = size.shapes();
+    let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+    let program = |seed| program(size, seed, gradient);
+    super::check_programs("RECURRENCES", PROGRAMS, None, Model::Hal, &shapes, &[], program);
+}
+
+#[test]
+fn loops_by_rows_agree_with_host_evaluation() {
+    check(Size { steps: 3, batch: 33, width: 70 }, false);
+    check(Size { steps: 1, batch: 5, width: 131 }, false);
+    check(Size { steps: 4, batch: 2, width: 160 }, false);
+}
+
+#[test]
+fn gradients_of_loops_by_rows_agree_with_host_evaluation() {
+    check(Size { steps: 3, batch: 17, width: 64 }, true);
+    check(Size { steps: 2, batch: 12, width: 75 }, true);
+}
