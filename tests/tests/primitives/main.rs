@@ -17,7 +17,7 @@ use sheaf_graph::primitives::registry::{Random, Sample, registry};
 use sheaf_graph::stablehlo::{KERNEL_FLAGS, KernelSize, Model, Module, emit};
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
-use sheaf_tests::{download, upload, worker};
+use sheaf_tests::{compile_once, download, upload, worker};
 use sheaf_toolchain::{CompileError, Compiler};
 
 /// Number of samples per program: one compilation costs far less than many.
@@ -203,7 +203,7 @@ fn compile(graph: &Graph, compiler: &mut Compiler, model: Model) -> Result<(Modu
     } else {
         flags
     };
-    let vmfb = compiler.compile(&module.text, &flags)?;
+    let vmfb = compile_once(compiler, &module.text, &flags)?;
     Ok((module, vmfb))
 }
 
