@@ -68,6 +68,21 @@ pub fn jax_python() -> Option<PathBuf> {
     }
 }
 
+/// The module `examples/nanogpt/model.shf` with these dimensions instead of 64, 128 and 4.
+///
+/// # Panics
+/// If the example has others.
+pub fn smaller_gpt(context: usize, width: usize, layers: usize) -> String {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples/nanogpt/model.shf");
+    let mut model = std::fs::read_to_string(model).expect("a module");
+    for (name, whole, smaller) in [("context", 64, context), ("width", 128, width), ("n-layers", 4, layers)] {
+        let setting = format!(":{name} {whole}");
+        assert_eq!(model.matches(&setting).count(), 1, "{setting}");
+        model = model.replace(&setting, &format!(":{name} {smaller}"));
+    }
+    model
+}
+
 /// True in `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and
 /// [more random cases](random_cases).
 pub fn nightly() -> bool {

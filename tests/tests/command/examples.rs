@@ -69,7 +69,7 @@ fn corpus(sandbox: &Sandbox, part: usize) -> Vec<String> {
 #[track_caller]
 fn passes(sandbox: &Sandbox, arguments: &[&str], files: &[String]) {
     let arguments = [arguments, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat();
-    let output = sandbox.sheaf(&arguments).within(Duration::from_mins(30)).run();
+    let output = sandbox.sheaf(&arguments).within(Duration::from_secs(30 * 60)).run();
     assert_eq!(output.code, Some(0), "{output}");
     println!("{}", output.stdout);
 }

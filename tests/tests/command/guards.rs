@@ -1,22 +1,14 @@
 //! `--guard` and `sheaf replay`: a broken value is located, interpreted and compiled.
 
 use std::fs;
-use std::path::Path;
 
-use sheaf_tests::{Output, Sandbox};
+use sheaf_tests::{Output, Sandbox, smaller_gpt};
 
 use super::trace::XOR;
 
 /// The GPT of the example, small, and one step of training.
 fn gpt(sandbox: &Sandbox) -> String {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join("nanogpt/model.shf");
-    let model = fs::read_to_string(model).expect("the model");
-    let small = model
-        .replace(":context 64", ":context 8")
-        .replace(":width 128", ":width 16")
-        .replace(":n-layers 4", ":n-layers 1")
-        .replace(":n-heads 4", ":n-heads 2");
-    assert_ne!(small, model);
+    let small = smaller_gpt(8, 16, 1).replace(":n-heads 4", ":n-heads 2");
     sandbox.write(
         "train.shf",
         "(use ./model.shf)\n(def state (init-state (init-params (random-key 0) 11 config)))\n\
