@@ -19,20 +19,17 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 	cd examples/digits && $(sheaf) train.shf
 	scripts/show-artifacts examples/xor examples/digits
 
+# With the features that the tests want, or much is built twice.
+checked_build := cargo clippy --locked --workspace --all-targets -- -D warnings && \
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps && \
+	cargo build --locked --workspace --bins --tests
+
 test: ## Check and test everything
 	scripts/bootstrap
 	scripts/check-tree
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	scripts/check-dependencies --if-installed
-	scripts/fetch-digits
-	scripts/fetch-shakespeare
-	scripts/fetch-gpt2-tokens || echo "NO TOKENS OF GPT-2: tests that want them are skipped" >&2
-	scripts/fetch-minilm || echo "NO MINILM: tests that want it are skipped" >&2
-	scripts/fetch-gpt4-ranks || echo "NO RANKS OF GPT-4: tests that want them are skipped" >&2
-	scripts/side-by-side "scripts/remote-servers && { scripts/jax-python || true; }" \
-		"cargo build --locked --workspace --bins --tests" # with the features that the tests want, or much is built twice
+	scripts/side-by-side "scripts/fetch-for-tests && scripts/remote-servers && { scripts/jax-python || true; }" "$(checked_build)"
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"
 

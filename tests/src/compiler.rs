@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use sheaf_foundation::{Digest, atomic};
 use sheaf_target::Release;
-use sheaf_toolchain::{InstallError, Settings, Toolchain, install};
+use sheaf_toolchain::{CompileError, Compiler, InstallError, Settings, Toolchain, install};
 
 use crate::{kept_folder, skip};
 
@@ -36,6 +37,28 @@ fn shared() -> Option<&'static (PathBuf, Toolchain)> {
         }
     });
     shared.as_ref().map_err(|reason| skip(&format!("there is no compiler: {reason}"))).ok()
+}
+
+/// The program of a module: the one that an earlier run of a test compiled, kept under `target` by release, flags and text,
+/// or a new one. For tests of what programs compute.
+///
+/// # Errors
+/// If there is none yet, and the compiler makes none; nothing is kept then.
+///
+/// # Panics
+/// If the program cannot be kept.
+pub fn compile_once(compiler: &mut Compiler, mlir: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
+    let version = Release::host().map_or("", |release| release.version);
+    let key = Digest::of([version, &flags.join("\n"), mlir].join("\0").as_bytes());
+    let folder = kept_folder().join("programs");
+    let file = folder.join(format!("{key}.vmfb"));
+    if let Ok(program) = fs::read(&file) {
+        return Ok(program);
+    }
+    let program = compiler.compile(mlir, flags)?;
+    fs::create_dir_all(&folder).expect("a folder");
+    atomic::write(&file, &program).expect("a file");
+    Ok(program)
 }
 
 /// The wheel of the pinned compiler, downloaded once by pip. `None` without pip or network, after printing that.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub use compiler::{toolchain, wheel};
+pub use compiler::{compile_once, toolchain, wheel};
 pub use device::{download, upload, worker};
 pub use mount::Mount;
 pub use output::Output;
@@ -42,7 +42,7 @@ fn profile_folder() -> PathBuf {
     test.ancestors().nth(2).expect("a folder above").to_owned()
 }
 
-/// A folder under `target` for cached downloads of tests.
+/// A folder under `target` for what tests keep: downloads, and compiled programs.
 fn kept_folder() -> PathBuf {
     profile_folder().with_file_name("sheaf-tests")
 }
@@ -68,19 +68,34 @@ pub fn jax_python() -> Option<PathBuf> {
     }
 }
 
+/// The module `examples/nanogpt/model.shf` with these dimensions instead of 64, 128 and 4.
+///
+/// # Panics
+/// If the example has others.
+pub fn smaller_gpt(context: usize, width: usize, layers: usize) -> String {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples/nanogpt/model.shf");
+    let mut model = std::fs::read_to_string(model).expect("a module");
+    for (name, whole, smaller) in [("context", 64, context), ("width", 128, width), ("n-layers", 4, layers)] {
+        let setting = format!(":{name} {whole}");
+        assert_eq!(model.matches(&setting).count(), 1, "{setting}");
+        model = model.replace(&setting, &format!(":{name} {smaller}"));
+    }
+    model
+}
+
 /// True in `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and
 /// [more random cases](random_cases).
 pub fn nightly() -> bool {
     std::env::var_os("SHEAF_NIGHTLY").is_some()
 }
 
-/// Number of cases of a random test: that of an environment variable if it is set, else `usual`, ten times that in
+/// Number of cases of a random test: that of an environment variable if it is set, else `usual`, twenty times that in
 /// `make nightly`.
 ///
 /// # Panics
 /// If the variable is not a number.
 pub fn random_cases(variable: &str, usual: usize) -> usize {
-    let nightly = if nightly() { 10 } else { 1 };
+    let nightly = if nightly() { 20 } else { 1 };
     std::env::var(variable).map_or(nightly * usual, |n| n.parse().expect("a number of cases"))
 }
 

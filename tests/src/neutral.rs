@@ -41,6 +41,8 @@ impl Neutral {
             (r"\d+ bytes instead of \d+", "[n] bytes instead of [n]"),
             (r"\d+ bytes\)", "[n] bytes)"),
             (r"\d+ MiB", "[n] MiB"),
+            // Said of what takes ten seconds, as a compilation may on a busy machine.
+            (r"(?m)^.*: (\d+ s so far|took \d+(\.\d+)? s)\n", ""),
         ] {
             text = Regex::new(pattern).expect("a pattern").replace_all(&text, word).into_owned();
         }

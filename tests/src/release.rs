@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sheaf_foundation::Digest;
 use tempfile::TempDir;
@@ -22,8 +23,23 @@ pub struct Release {
 }
 
 impl Release {
-    /// `None` without a runtime or a compiler, after printing that.
-    pub fn new() -> Option<Release> {
+    /// The release that another test of this process has made, while it has it, or a new one: to pack the compiler takes
+    /// fifteen seconds. `None` without a runtime or a compiler, after printing that.
+    ///
+    /// # Panics
+    /// If it cannot be packed.
+    pub fn shared() -> Option<Arc<Release>> {
+        static SHARED: Mutex<Weak<Release>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(release) = shared.upgrade() {
+            return Some(release);
+        }
+        let release = Arc::new(Release::new()?);
+        *shared = Arc::downgrade(&release);
+        Some(release)
+    }
+
+    fn new() -> Option<Release> {
         let runtime = sheaf().with_file_name("sheaf-rt");
         if !runtime.is_file() {
             skip("there is no sheaf-rt: cargo build --workspace --bins");

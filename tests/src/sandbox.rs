@@ -51,6 +51,19 @@ impl Sandbox {
         Some(sandbox)
     }
 
+    /// Like [`with_compiler`](Self::with_compiler), with the store of compiled programs that such sandboxes share under
+    /// `target`: for tests whose subject is a program's result. What another test or an earlier run has compiled, they take.
+    pub fn with_shared_store() -> Option<Sandbox> {
+        let sandbox = Sandbox::with_compiler()?;
+        let store = crate::kept_folder().join("store");
+        fs::create_dir_all(&store).expect("a folder");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(store, sandbox.home().join("cache")).expect("a link");
+        #[cfg(windows)]
+        std::os::windows::fs::symlink_dir(store, sandbox.home().join("cache")).expect("a link");
+        Some(sandbox)
+    }
+
     /// A path in the current folder of runs.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.path().join("work").join(name)

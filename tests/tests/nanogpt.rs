@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sheaf_tests::{Sandbox, jax_python, skip};
+use sheaf_tests::{Sandbox, jax_python, skip, smaller_gpt};
 
 /// The repository.
 fn root() -> PathBuf {
@@ -107,11 +107,7 @@ fn compiles_for_the_batch_size_alone(sandbox: &Sandbox, program: &str, step: &st
 #[test]
 fn the_gpt_step_compiles_again_for_another_batch_size_alone() {
     let Some(sandbox) = sandbox() else { return };
-    let model = fs::read_to_string(sandbox.path("model.shf")).expect("a module");
-    let smaller = model.replace(":context 64", ":context 8").replace(":width 128", ":width 16");
-    let smaller = smaller.replace(":n-layers 4", ":n-layers 2");
-    assert_eq!(model.lines().zip(smaller.lines()).filter(|(a, b)| a != b).count(), 3);
-    sandbox.write("model.shf", smaller);
+    sandbox.write("model.shf", smaller_gpt(8, 16, 2));
     sandbox.write("train.shf", TRAIN_GPT);
     compiles_for_the_batch_size_alone(&sandbox, "train.shf", "train-step");
 }

@@ -54,7 +54,7 @@ const CASES: [(&str, &str, &str); 9] = [
 
 #[test]
 fn what_is_wrong_is_told_with_its_values() {
-    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
     for (program, printed, error) in CASES {
         sandbox.write("case.shf", program);
         for way in [&["run", "--no-jit", "case.shf"][..], &["run", "--jit", "always", "--strict", "case.shf"]]

@@ -56,28 +56,36 @@ fn without_a_compiler_they_are_interpreted_unless_that_is_ruled_out() {
     insta::assert_snapshot!(sandbox.run(&["test", "--offline", "--jit", "always"]));
 }
 
-#[test]
-fn the_corpus_interpreted() {
-    let sandbox = Sandbox::new();
+/// The files of the corpus: in `make nightly` all, else one in `part`.
+fn corpus(sandbox: &Sandbox, part: usize) -> Vec<String> {
     sandbox.folder("corpus");
-    let output = sandbox.run(&["test", "--no-jit", "corpus"]);
+    let part = if sheaf_tests::nightly() { 1 } else { part };
+    let files = Sandbox::files(&sandbox.path("corpus"));
+    let files = files.iter().filter(|file| Path::new(file).extension().is_some_and(|e| e == "shf"));
+    files.step_by(part).map(|file| format!("corpus/{file}")).collect()
+}
+
+/// Checks files of examples.
+#[track_caller]
+fn passes(sandbox: &Sandbox, arguments: &[&str], files: &[String]) {
+    let arguments = [arguments, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+    let output = sandbox.sheaf(&arguments).within(Duration::from_secs(30 * 60)).run();
     assert_eq!(output.code, Some(0), "{output}");
     println!("{}", output.stdout);
 }
 
-/// Its programs are compared with host evaluation; interpreted and traced, the whole corpus is run by other tests.
+/// A part: a test of `lang` runs the whole corpus interpreted and traced.
+#[test]
+fn the_corpus_interpreted() {
+    let sandbox = Sandbox::new();
+    let files = corpus(&sandbox, 10);
+    passes(&sandbox, &["test", "--no-jit"], &files);
+}
+
+/// Its programs are compared with host evaluation.
 #[test]
 fn the_corpus_compiled() {
-    let Some(sandbox) = Sandbox::with_compiler() else { return };
-    sandbox.folder("corpus");
-    let files = Sandbox::files(&sandbox.path("corpus"));
-    let part = if sheaf_tests::nightly() { 1 } else { 10 };
-    let files =
-        files.iter().filter(|file| Path::new(file).extension().is_some_and(|e| e == "shf")).step_by(part);
-    let files: Vec<String> = files.map(|file| format!("corpus/{file}")).collect();
-    let mut arguments = vec!["test", "--jit", "always"];
-    arguments.extend(files.iter().map(String::as_str));
-    let output = sandbox.sheaf(&arguments).within(Duration::from_mins(30)).run();
-    assert_eq!(output.code, Some(0), "{output}");
-    println!("{}", output.stdout);
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
+    let files = corpus(&sandbox, 20);
+    passes(&sandbox, &["test", "--jit", "always"], &files);
 }

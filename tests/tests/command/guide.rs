@@ -50,7 +50,7 @@ fn every_block_of_the_library_runs_and_gives_what_it_shows() {
 
 /// Runs the blocks of a page; the numbers of chapters and of commands.
 fn check(page: &str) -> (usize, usize) {
-    let sandbox = Sandbox::with_compiler().unwrap_or_default();
+    let sandbox = Sandbox::with_shared_store().unwrap_or_default();
     let chapters = chapters(page);
     let mut commands = 0;
     for (number, chapter) in chapters.iter().enumerate() {

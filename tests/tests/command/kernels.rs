@@ -21,7 +21,7 @@ const LOOPS: &str = r"
 
 #[test]
 fn small_loops_are_kernels() {
-    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
     sandbox.write("loops.shf", LOOPS);
     for function in ["oscillator", "padded", "positions"] {
         let text = sandbox.run(&["build", "--emit", "stablehlo", "loops.shf", function]).silent();

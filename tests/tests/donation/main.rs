@@ -70,7 +70,7 @@ const TRAIN: &str = "
 
 /// A sandbox with that training program; `None` without a compiler.
 fn sandbox(model: &str) -> Option<Sandbox> {
-    let sandbox = Sandbox::with_compiler()?;
+    let sandbox = Sandbox::with_shared_store()?;
     sandbox.example("nanogpt/model.shf");
     sandbox.write("train.shf", format!("{model}{TRAIN}"));
     Some(sandbox)

@@ -11,7 +11,7 @@ use sheaf_runtime::{Device, ElementType, Runtime, Target, Vmfb, Workers, sha256}
 use sheaf_toolchain::Compiler;
 
 /// Number of programs, and number compiled as one.
-const PROGRAMS: usize = 16;
+const PROGRAMS: usize = 8;
 const BATCH: usize = 8;
 
 /// Several tiles per worker.
@@ -40,9 +40,8 @@ fn random_programs_give_what_the_host_computes() {
         let chosen = donations(&graph, 1);
         found += chosen.len();
         let module = emit_donating(&graph, Model::Hal, &chosen);
-        let vmfb = compiler
-            .compile(&module.text, &sheaf_target::Target::CPU.flags_for(module.features.doubles))
-            .expect("a program");
+        let flags = sheaf_target::Target::CPU.flags_for(module.features.doubles);
+        let vmfb = sheaf_tests::compile_once(&mut compiler, &module.text, &flags).expect("a program");
         let consumed: Vec<usize> = chosen.iter().map(|d| d.argument).collect();
         for device in &devices {
             check(&graph, &consumed, device, vmfb.clone(), &module, batch);

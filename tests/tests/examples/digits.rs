@@ -61,6 +61,7 @@ fn distance(output: &str, most: f64) {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_diffusion_model() {
     let Some(sandbox) = with_data("digits/diffusion.shf") else { return };
     distance(&run(&sandbox, "digits/diffusion.shf", &[], Some("40")), 0.13);
@@ -74,6 +75,7 @@ fn a_diffusion_model_of_full_size() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn questions_about_scenes() {
     let Some(sandbox) = with_data("digits/query.shf") else { return };
     let output = run(&sandbox, "digits/query.shf", &ALWAYS, Some("100"));

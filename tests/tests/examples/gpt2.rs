@@ -14,7 +14,7 @@ const TOLERANCE: f64 = 1e-4;
 /// A sandbox with the example, and the model that a Python writes.
 fn with_model(python: &Path, arguments: &[&str]) -> Option<Sandbox> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sandbox = Sandbox::with_compiler()?;
+    let sandbox = Sandbox::with_shared_store()?;
     sandbox.example("gpt2/model.shf");
     sandbox.write("gpt2/logits.shf", fs::read(tests.join("gpt2/logits.shf")).expect("a program"));
     let written = Command::new(python)

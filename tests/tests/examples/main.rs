@@ -27,7 +27,7 @@ fn sandbox(files: &[&str]) -> Option<Sandbox> {
             return None;
         }
     }
-    let sandbox = Sandbox::with_compiler()?;
+    let sandbox = Sandbox::with_shared_store()?;
     for file in files {
         sandbox.example(file);
     }

@@ -8,7 +8,7 @@ use sheaf_graph::stablehlo::{KernelSize, Model};
 use sheaf_graph::tensor::{DType, Shape, TensorType};
 
 /// Number of programs by default.
-const PROGRAMS: usize = 12;
+const PROGRAMS: usize = 6;
 
 /// Rows and columns of each matrix.
 const SIZE: usize = 6;

@@ -9,7 +9,7 @@ use sheaf_graph::tensor::{DType, Shape, TensorType};
 use super::check_programs;
 
 /// Number of programs by default.
-const PROGRAMS: usize = 12;
+const PROGRAMS: usize = 6;
 
 /// Shapes of the arguments: extents of less than a vector, of one, and of more.
 const SHAPES: [&[usize]; 8] = [&[3, 4], &[3, 4], &[3, 4], &[4, 4], &[20, 9], &[20, 9], &[20, 12], &[20, 12]];

@@ -12,7 +12,7 @@ use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 use super::check_programs;
 
 /// Number of programs by default.
-const PROGRAMS: usize = 16;
+const PROGRAMS: usize = 8;
 
 /// The compiler may reject one of so many ("operand #0 does not dominate this use"); they have another form then.
 const REJECTED: Option<usize> = Some(16);

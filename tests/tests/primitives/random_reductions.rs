@@ -16,7 +16,7 @@ use sheaf_runtime::{Device, Runtime, Target};
 use sheaf_toolchain::Compiler;
 
 /// Number of cases by default.
-const CASES: usize = 24;
+const CASES: usize = 12;
 
 /// Number of cases in one program.
 const BATCH: usize = 24;

@@ -8,7 +8,7 @@ use sheaf_graph::stablehlo::Model;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 
 /// Number of programs by default.
-const PROGRAMS: usize = 8;
+const PROGRAMS: usize = 4;
 
 /// Rows and columns of each matrix.
 const SIZE: usize = 4;

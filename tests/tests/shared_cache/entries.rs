@@ -181,11 +181,12 @@ fn what_cannot_be_believed_is_not_used() {
     }
 }
 
-/// The next machine that compiles and writes repairs it for all.
+/// The next machine that compiles and writes repairs it for all. Outside of `make nightly` every third damage.
 #[test]
 fn what_cannot_be_believed_is_mended_by_the_next_writer() {
     let Some(files) = pushed() else { return };
-    for (name, damage) in DAMAGES {
+    let part = if sheaf_tests::nightly() { 1 } else { 3 };
+    for (name, damage) in DAMAGES.into_iter().step_by(part) {
         let mut damaged = files.clone();
         damage(&mut damaged);
         let web = Web::start(damaged, Fault::None);

@@ -1,10 +1,9 @@
 //! The rules for Bazel: a workspace of the examples, built by a real Bazel in its sandbox.
 
-#![cfg(target_os = "linux")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use serde_json::Value;
 use sheaf_tests::package::{change_hash, with_dependency};
@@ -12,18 +11,16 @@ use sheaf_tests::release::{COMPILER, Release, SHEAF, done};
 use sheaf_tests::{Sandbox, skip};
 use tempfile::TempDir;
 
-#[path = "../../cache/tests/remotes/servers.rs"]
-#[allow(dead_code, reason = "tests of remote caches start the other servers")]
-mod servers;
+use crate::servers;
 
 /// The rules and the stand-ins for what Bazel would fetch.
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/bazel");
 const STAND_INS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bazel");
 
 /// A release to build with; `None` without Bazel.
-fn release() -> Option<Release> {
+fn release() -> Option<Arc<Release>> {
     servers::tool("SHEAF_TEST_BAZEL", "", "bazel")?;
-    Release::new()
+    Release::shared()
 }
 
 /// A checkout with a Bazel server of its own.
