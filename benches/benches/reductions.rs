@@ -88,7 +88,7 @@ fn measure() {
         let placed = plan(PlacementPolicy::Auto, &graph).target;
         let alone = match placed {
             Target::LocalTask(_) => Target::LocalTask(Workers::Exactly(NonZero::<usize>::MIN)),
-            Target::LocalSync => Target::LocalSync,
+            other => other,
         };
         println!("  {name}");
         for (cores, target, clock) in

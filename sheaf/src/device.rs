@@ -71,22 +71,28 @@ fn list(json: bool) -> Result<(), Failed> {
             is_default: false,
             is_software: false,
         };
-        match runtime.gpus(driver) {
-            Ok(found) if found.is_empty() => rows.push(absent("the driver finds no GPU".into())),
-            Ok(found) => rows.extend(found.into_iter().enumerate().map(|(index, info)| {
-                let gpu = Gpu { driver, index };
-                Row {
-                    device: gpu.to_string(),
-                    text: info.name,
-                    is_there: true,
-                    is_default: default == Some(gpu),
-                    is_software: info.is_software,
-                }
-            })),
-            Err(sheaf_runtime::Error::Driver { status, .. }) => {
-                rows.push(absent(status.message().to_owned()))
+        let found = match runtime.gpus(driver) {
+            Ok(found) => found,
+            Err(error) => {
+                rows.push(absent(match error {
+                    sheaf_runtime::Error::Driver { status, .. } => status.message().to_owned(),
+                    error => error.to_string(),
+                }));
+                continue;
             }
-            Err(error) => rows.push(absent(error.to_string())),
+        };
+        if found.is_empty() {
+            rows.push(absent("the driver finds no GPU".into()));
+        }
+        for (index, info) in found.into_iter().enumerate() {
+            let gpu = Gpu { driver, index };
+            rows.push(Row {
+                device: gpu.to_string(),
+                text: info.name,
+                is_there: true,
+                is_default: default == Some(gpu),
+                is_software: info.is_software,
+            });
         }
     }
     if json {

@@ -73,11 +73,11 @@ impl Loader {
         reporter: Arc<dyn Reporter>,
     ) -> Result<Loader, HostError> {
         let runtime = Runtime::new().map_err(runtime_error)?;
-        let faults = Rc::new(Faults::new(Arc::clone(&reporter)));
+        let faults = Rc::new(Faults::new(reporter));
         let folder = ProgramFolder::new(folder, Rc::clone(&faults));
         let serves =
             |device: &str| compiler.is_some() || folder.entries().iter().any(|entry| entry.device == device);
-        let gpu = policies.device.open(&runtime, serves, &*reporter)?;
+        let gpu = policies.device.open(&runtime, serves, &**faults.reporter())?;
         Ok(Loader {
             runtime,
             gpu,

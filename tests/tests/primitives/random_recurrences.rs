@@ -62,7 +62,7 @@ impl Step {
             builder.input(TensorType::new(DType::F32, row))
         };
         let inputs: Vec<Var> = shapes.iter().enumerate().map(input).collect();
-        let values = [inputs[CONSTANTS..CONSTANTS + STATES + 1].to_vec(), Vec::new()];
+        let values = [inputs[CONSTANTS..=CONSTANTS + STATES].to_vec(), Vec::new()];
         let (constants, shared) = (inputs[..CONSTANTS].to_vec(), inputs[CONSTANTS + STATES + 1]);
         Step { builder, random: Random(seed), size, constants, values, shared }
     }
@@ -89,7 +89,7 @@ impl Step {
     fn step(&mut self) {
         let Size { batch, width, .. } = self.size;
         let chosen = self.below(16);
-        let wide = usize::from(chosen % 2 == 0);
+        let wide = usize::from(chosen.is_multiple_of(2));
         let (x, y) = (self.value(wide), self.value(wide));
         let shape = [batch, width * (1 + wide)];
         let first = self.below(width + 1);
