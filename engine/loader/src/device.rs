@@ -91,15 +91,15 @@ impl DevicePolicy {
     }
 }
 
-/// The first GPU of a driver that is no renderer in software.
+/// The first GPU of a driver that is no renderer in software. A driver that does not start is none: `sheaf device list` gives the reason.
 fn first_in_hardware(runtime: &Runtime, driver: Driver) -> Option<Gpu> {
     let gpus = runtime.gpus(driver).ok()?;
     let index = gpus.iter().position(|gpu| !gpu.is_software)?;
     Some(Gpu { driver, index })
 }
 
-/// True if the system shows hardware for a driver. To start a driver loads the library of the GPU's maker, which takes longer than
-/// all else before the first result.
+/// True if the system shows hardware for a driver. The start of a driver loads the library of the GPU's maker, which takes longer
+/// than all else before the first result.
 fn may_be_there(driver: Driver) -> bool {
     let any = |paths: &[&str]| paths.iter().any(|path| Path::new(path).exists());
     driver.is_linked()

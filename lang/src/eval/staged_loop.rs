@@ -201,25 +201,18 @@ impl Interp {
     ) -> Eval<Result<(Value, Value), Refusal>> {
         let staged = self.stage_rows(init, rows, step);
         match Interp::unless_unrolled(staged, rows.length)? {
-            Ok(staged) => self.run_scan(staged, &rows.tensors, rows.length).map(Ok),
+            Ok(staged) => self.run_rows(staged, rows).map(Ok),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
 
-    /// [`Interp::staged_scan`], also if unrolling costs less.
-    pub(super) fn rolled_scan(
-        &mut self,
-        init: &Value,
-        rows: &Rows,
-        step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
-    ) -> Eval<Result<(Value, Value), Refusal>> {
-        match self.stage_rows(init, rows, step)? {
-            Ok(staged) => self.run_scan(staged, &rows.tensors, rows.length).map(Ok),
-            Err(refusal) => Ok(Err(refusal)),
-        }
+    /// Runs a traced step over rows.
+    pub(super) fn run_rows(&mut self, staged: StagedLoop, rows: &Rows) -> Eval<(Value, Value)> {
+        self.run_scan(staged, &rows.tensors, rows.length)
     }
 
-    fn stage_rows(
+    /// The traced step of a loop over rows.
+    pub(super) fn stage_rows(
         &mut self,
         init: &Value,
         rows: &Rows,

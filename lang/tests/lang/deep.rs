@@ -73,17 +73,17 @@ fn long_chains_of_code_are_evaluated() {
 }
 
 #[test]
-fn lists_nested_deep_are_built_printed_compared_and_dropped() {
+fn lists_nested_a_million_deep_are_built_printed_compared_and_dropped() {
     let text = run("
         (defn nested [n] (repeat [i n] [xs '[]] (list xs)))
-        (def a (nested 200000))
-        (print (equal? a (nested 200000)) (equal? a (nested 199999)) (= a a))
+        (def a (nested 1000000))
+        (print (equal? a (nested 1000000)) (equal? a (nested 999999)) (= a a))
         (print (len (str a)))
         (case a 1 2 3)
         (if a (list a) a)");
-    let (first, shown) = text.split_once("\n400002\n=> '").expect("two lines and the value");
+    let (first, shown) = text.split_once("\n2000002\n=> '").expect("two lines and the value");
     assert_eq!(first, "true false true");
-    assert_eq!(shown, format!("{}{}", "[".repeat(200_002), "]".repeat(200_002)));
+    assert_eq!(shown, format!("{}{}", "[".repeat(1_000_002), "]".repeat(1_000_002)));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Programs for GPUs: run under Vulkan, by a renderer in software where there is no GPU, and compiled for CUDA.
 
+use std::process::Command;
+
 use serde_json::Value;
-use sheaf_tests::{Sandbox, skip};
+use sheaf_tests::{Sandbox, sheaf, skip};
 
 /// The devices of this machine by `sheaf device list`.
 fn devices(sandbox: &Sandbox) -> Vec<Value> {
@@ -51,6 +53,20 @@ fn a_network_is_trained_under_vulkan_and_its_programs_are_kept_for_that_device()
     let (again, run) = predictions("vulkan", &["--strict", "--offline"]);
     assert_eq!(again, on_gpu);
     run.compiled_nothing();
+
+    // The runtime alone: of a whole build it has the drivers of `sheaf`.
+    let runtime = sheaf().with_file_name("sheaf-rt");
+    if !runtime.is_file() {
+        return skip("there is no sheaf-rt: cargo build --workspace --bins");
+    }
+    let program = sandbox.path("xor/train.shf");
+    let alone = Command::new(runtime)
+        .arg(program)
+        .args(["--strict", "--device", "vulkan"])
+        .output()
+        .expect("it starts");
+    assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stderr));
+    assert_eq!(String::from_utf8_lossy(&alone.stdout), on_gpu);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sheaf_graph::graph::{Builder, Graph, Var};
+use sheaf_graph::graph::{Builder, Graph, Op, Var};
 use sheaf_graph::primitives::registry::Random;
 use sheaf_graph::primitives::{
     Binary, Compare, Direction, DotGeneral, Logistic, Max, Scan, Tanh, Unary, is_by_rows,
@@ -162,14 +162,46 @@ impl Step {
     }
 }
 
+/// A loop that is taken by rows.
+fn by_rows(size: Size, seed: u64) -> Scan {
+    let scan = Step::new(size, seed).finish();
+    let op: Op = Arc::new(scan.clone());
+    assert!(is_by_rows(&op), "a loop that is not taken by rows:\n{}", scan.body);
+    scan
+}
+
+/// A graph's operands.
+fn operands(size: Size) -> (Builder, Vec<Var>) {
+    let mut b = Builder::new();
+    let input = |shape: &Vec<usize>| b.input(TensorType::new(DType::F32, shape.as_slice()));
+    let inputs = size.shapes().iter().map(input).collect();
+    (b, inputs)
+}
+
+/// The program of a loop whose step is such a loop, begun from the states that the last one gave.
+fn nested(size: Size, seed: u64) -> Graph {
+    let (mut b, inputs) = operands(size);
+    let inner = by_rows(size, seed);
+    let body = {
+        let (mut b, inputs) = operands(size);
+        // The rows are constants of the outer loop, which stand before its states.
+        let results = b.apply_all(inner, &inputs);
+        let mut body = b.finish(results[..STATES].to_vec());
+        body.inputs[CONSTANTS..].rotate_left(STATES);
+        body
+    };
+    let (length, constants) = (3, inputs.len() - STATES);
+    let outer = Scan { body: Arc::new(body), length, constants, states: STATES, reverse: false };
+    let mut operands = inputs;
+    operands[CONSTANTS..].rotate_left(STATES);
+    let results = b.apply_all(outer, &operands).to_vec();
+    simplify(&b.finish(results))
+}
+
 /// The program of a loop, and of its gradient by all but the states if asked for.
 fn program(size: Size, seed: u64, gradient: bool) -> Graph {
-    let scan = Step::new(size, seed).finish();
-    assert!(is_by_rows(&scan), "a loop that is not taken by rows:\n{}", scan.body);
-    let mut b = Builder::new();
-    let inputs: Vec<Var> =
-        size.shapes().iter().map(|shape| b.input(TensorType::new(DType::F32, shape.as_slice()))).collect();
-    let mut results = b.apply_all(scan, &inputs).to_vec();
+    let (mut b, inputs) = operands(size);
+    let mut results = b.apply_all(by_rows(size, seed), &inputs).to_vec();
     if !gradient {
         return simplify(&b.finish(results));
     }
@@ -185,22 +217,30 @@ fn program(size: Size, seed: u64, gradient: bool) -> Graph {
     simplify(&graph)
 }
 
-fn check(size: Size, gradient: bool) {
+fn check(size: Size, program: impl Fn(u64) -> Graph) {
     let shapes = size.shapes();
     let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
-    let program = |seed| program(size, seed, gradient);
     super::check_programs("RECURRENCES", PROGRAMS, None, Model::Hal, &shapes, &[], program);
 }
 
 #[test]
 fn loops_by_rows_agree_with_host_evaluation() {
-    check(Size { steps: 3, batch: 33, width: 70 }, false);
-    check(Size { steps: 1, batch: 5, width: 131 }, false);
-    check(Size { steps: 4, batch: 2, width: 160 }, false);
+    for (steps, batch, width) in [(3, 33, 70), (1, 5, 131), (4, 2, 160)] {
+        let size = Size { steps, batch, width };
+        check(size, |seed| program(size, seed, false));
+    }
+}
+
+#[test]
+fn loops_by_rows_within_a_loop_agree_with_host_evaluation() {
+    let size = Size { steps: 3, batch: 9, width: 70 };
+    check(size, |seed| nested(size, seed));
 }
 
 #[test]
 fn gradients_of_loops_by_rows_agree_with_host_evaluation() {
-    check(Size { steps: 3, batch: 17, width: 64 }, true);
-    check(Size { steps: 2, batch: 12, width: 75 }, true);
+    for (steps, batch, width) in [(3, 17, 64), (2, 12, 75)] {
+        let size = Size { steps, batch, width };
+        check(size, |seed| program(size, seed, true));
+    }
 }

@@ -376,6 +376,18 @@ mod tests {
     }
 
     #[test]
+    fn a_gpu_of_cuda_gets_the_most_capable_programs_that_it_runs() {
+        for (capability, arch) in
+            [((7, 5), "sm_75"), ((8, 9), "sm_89"), ((9, 0), "sm_89"), ((12, 1), "sm_120")]
+        {
+            assert_eq!(Destination::cuda(Some(capability)), Destination::Cuda(arch));
+        }
+        for unknown in [None, Some((3, 5))] {
+            assert_eq!(Destination::cuda(unknown), Destination::Cuda(CUDA_DEFAULT));
+        }
+    }
+
+    #[test]
     fn the_host_has_the_flags_of_a_run() {
         assert_eq!(destination("cpu").flags(&Target::CPU.flags(), false), Target::CPU.flags());
         assert!(Target::CPU.flags().iter().any(|flag| flag.starts_with(TARGET)));

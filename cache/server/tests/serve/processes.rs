@@ -13,10 +13,6 @@ use crate::process::Process;
 #[cfg(unix)]
 use crate::process::send;
 
-/// Number of clients that pull at once: all that they are sent is twice what the server may have in memory.
-#[cfg(target_os = "linux")]
-const PULLING: usize = 100;
-
 #[cfg(unix)]
 #[tokio::test]
 async fn tokens_are_read_anew_when_asked() {
@@ -152,7 +148,7 @@ async fn memory_is_bounded_while_many_clients_pull() {
         server.put(&client(), &bytes).await;
         let url = server.url(&bytes);
         // All have an answer before any is read to the end.
-        let gets = (0..PULLING).map(|_| client().get(&url).send());
+        let gets = (0..200).map(|_| client().get(&url).send());
         let responses = futures_util::future::join_all(gets).await;
         let reads = responses.into_iter().map(async |response| {
             let mut pieces = response.unwrap().bytes_stream();
@@ -162,8 +158,8 @@ async fn memory_is_bounded_while_many_clients_pull() {
             }
             length
         });
-        assert_eq!(futures_util::future::join_all(reads).await, vec![4 << 20; PULLING]);
-        server.check_memory(200, "100 clients pulled 4 MiB each over http");
+        assert_eq!(futures_util::future::join_all(reads).await, vec![4 << 20; 200]);
+        server.check_memory(200, "200 clients pulled 4 MiB each over http");
     }
 }
 
@@ -190,7 +186,7 @@ async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
         let endpoint = Channel::from_shared(format!("http://{}", server.address)).unwrap();
         Clients::over(endpoint.connect().await.unwrap())
     };
-    let reads = (0..PULLING).map(|_| async {
+    let reads = (0..200).map(|_| async {
         let resource_name = format!("blobs/{}/{}", Digest::of(&bytes), bytes.len());
         let request = ReadRequest { resource_name, ..Default::default() };
         let mut pieces = connect().await.stream.read(request).await.unwrap().into_inner();
@@ -200,16 +196,16 @@ async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
         }
         length
     });
-    assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); PULLING]);
-    server.check_memory(200, "100 clients pulled 4 MB each by ByteStream");
+    assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
+    server.check_memory(200, "200 clients pulled 4 MB each by ByteStream");
 
     // Whole in one message, which must be in memory as a whole.
-    let reads = (0..PULLING).map(|_| async {
+    let reads = (0..200).map(|_| async {
         let digests = vec![digest(&bytes)];
         let request = reapi::BatchReadBlobsRequest { digests, ..Default::default() };
         let batch = connect().await.cas.batch_read_blobs(request).await.unwrap().into_inner();
         batch.responses[0].data.len()
     });
-    assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); PULLING]);
-    server.check_memory(200, "100 clients pulled 4 MB each by BatchReadBlobs");
+    assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
+    server.check_memory(200, "200 clients pulled 4 MB each by BatchReadBlobs");
 }

@@ -135,7 +135,7 @@ impl Graph {
             let functions = eqn.op.functions();
             let works = functions.iter().map(|function| function.work_at_once());
             let op = &eqn.op;
-            let by_rows = op.downcast_ref::<Scan>().is_some_and(is_by_rows);
+            let by_rows = is_by_rows(op);
             if !by_rows && (op.is::<Scan>() || op.is::<WhileLoop>()) {
                 inside = inside.saturating_add(self.equation_cost(eqn));
                 step = works.max().unwrap_or(0).max(step);

@@ -15,12 +15,13 @@ use self::plan::Plan;
 use self::step::Step;
 use super::Scan;
 use super::scan::rows_of;
+use crate::graph::Op;
 use crate::stablehlo::Lowering;
 use crate::tensor::TensorType;
 
-/// True if a loop's rows do not depend on each other, and its steps are work enough to be taken for some of them at a time.
-pub fn is_by_rows(scan: &Scan) -> bool {
-    Plan::of(scan).is_some()
+/// True for a `scan` whose rows do not depend on each other, and whose steps are work enough to be taken for some of them at a time.
+pub fn is_by_rows(op: &Op) -> bool {
+    op.downcast_ref::<Scan>().is_some_and(|scan| Plan::of(scan).is_some())
 }
 
 /// Writes the loop as a kernel in which each workgroup owns some rows; false if the loop has none that are independent.

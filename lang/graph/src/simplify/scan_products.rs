@@ -204,7 +204,7 @@ pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars
     Some(Vars::from_slice(&[s.record(Reshape { shape: result.shape }, &[made])]))
 }
 
-/// What each step adds to a state.
+/// The term that each step adds to a state.
 enum Term<'a> {
     /// A product of two variables.
     Product(&'a DotGeneral),

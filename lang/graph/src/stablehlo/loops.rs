@@ -38,8 +38,7 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
         let op = &eqn.op;
         // A loop that asks for its state may have no end on the numbers of a trial.
         fit &= !op.is::<Cond>() && !op.is::<WhileLoop>();
-        let by_rows = op.downcast_ref::<Scan>().is_some_and(is_by_rows);
-        if let Some(body) = body_of(eqn).filter(|_| !by_rows) {
+        if let Some(body) = body_of(eqn).filter(|_| !is_by_rows(op)) {
             loops = true;
             fit &= numbers(body) <= MAX_NUMBERS;
         }

@@ -1,4 +1,4 @@
-//! What the values of a step are made of, if each of their rows is made of the same row of others.
+//! Forms of the values of a step, each of whose rows is computed of the same row of others.
 
 use std::collections::HashMap;
 
@@ -77,7 +77,7 @@ pub(super) struct Part {
     pub filling: Filling,
 }
 
-/// What some columns are made of.
+/// The content of some columns.
 #[derive(Clone, Debug)]
 pub(super) enum Filling {
     /// All columns of a value.
@@ -86,7 +86,7 @@ pub(super) enum Filling {
     Number(String),
 }
 
-/// What a value is made of.
+/// The form of a value: an operand, or the operation that gives it.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     /// Numbers of an operand.

@@ -53,7 +53,7 @@ impl Region {
     }
 }
 
-/// What a value is written to.
+/// The destination of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// Memory of the workgroup.
@@ -199,7 +199,7 @@ impl Plan {
         region
     }
 
-    /// Has a value written as soon as it is there, in pieces each of which is made of the same parts of joined values.
+    /// Adds the stores of a value, as early as it is there, in pieces each of which is made of the same parts of joined values.
     fn store(&mut self, value: Var, target: Target) -> Option<()> {
         let (width, phase) = self.value(value).map(|value| (value.width, value.phase))?;
         let mut cuts = BTreeSet::from([width]);
@@ -249,7 +249,7 @@ impl Plan {
         Some(())
     }
 
-    /// Has all in memory that a value is computed of in a phase.
+    /// Adds the stores of all that a value is computed of in a phase, so that it is in memory by then.
     fn read(&mut self, var: Var, phase: usize) -> Option<()> {
         if !self.visited.insert((var, phase)) {
             return Some(());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::is_by_rows;
 use super::plan::Plan;
 use crate::graph::{Builder, Var};
 use crate::primitives as p;
@@ -12,6 +11,10 @@ use crate::tensor::{DType, Shape, TensorType};
 
 const BATCH: usize = 32;
 const WIDTH: usize = 64;
+
+fn is_by_rows(scan: &Scan) -> bool {
+    Plan::of(scan).is_some()
+}
 
 fn float(shape: &[usize]) -> TensorType {
     TensorType::new(DType::F32, shape)
