@@ -177,7 +177,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "reduce",
         "(reduce f init? xs :rolled)",
         "(f state item) for each item in turn, starting from init, or from the first item; the last state\n\
-         with :rolled the items are of one structure and type, such as equal layers, and compiled code is one loop over them stacked: more layers take hardly longer to compile",
+         with :rolled the items are of one structure and type, such as equal layers, and compiled code is one loop over them stacked: it compiles faster, and its calls take longer",
         (2, 5),
         reduce,
     )
