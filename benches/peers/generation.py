@@ -1,16 +1,15 @@
 """Generation by a GPT-2 of 124 million parameters in Sheaf and in JAX, by turns, each in a process of its own; medians of the
 milliseconds of 64 tokens after 8, with a cache of keys and values, the likeliest each time.
 
-    generation.py --sheaf target/release/sheaf [--rounds 5]     with a Python that has JAX (scripts/jax-python)
+    generation.py --sheaf target/release/sheaf [--rounds 5] [--device cuda]     with a Python that has JAX (scripts/jax-python)
 """
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
 
-from peers import HEAD, line, milliseconds
+from peers import HEAD, choose, line, milliseconds
 
 LAYERS, HEADS, WIDTH, VOCABULARY, POSITIONS = 12, 12, 768, 50257, 1024
 
@@ -22,8 +21,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sheaf", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    choose(options.device)
     if options.peer:
         return in_jax()
     print(HEAD)
@@ -32,15 +33,15 @@ def main():
 
 def measured(options):
     """The milliseconds of each round."""
+    device = getattr(options, "device", "cpu")
     times = {"sheaf": [], "jax": [], "torch": []}
     for _ in range(options.rounds):
-        times["sheaf"].append(milliseconds([options.sheaf.absolute(), "run", "generation.shf", "--", str(CALLS)]))
-        times["jax"].append(milliseconds([sys.executable, "generation.py", "--peer"]))
+        times["sheaf"].append(milliseconds([options.sheaf.absolute(), "run", "--device", device, "generation.shf", "--", str(CALLS)]))
+        times["jax"].append(milliseconds([sys.executable, "generation.py", "--device", device, "--peer"]))
     return times
 
 
 def in_jax():
-    os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
     import jax.numpy as jnp
     from jax import lax

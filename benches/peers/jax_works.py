@@ -1,9 +1,5 @@
 """The works of peers.py in JAX: for each, a step and the state that it starts from."""
 
-import os
-
-os.environ["JAX_PLATFORMS"] = "cpu"
-
 import jax
 import jax.numpy as jnp
 from jax import lax

@@ -1,10 +1,13 @@
 """The same work in Sheaf, JAX and PyTorch, by turns, each in a process of its own; medians of the milliseconds of a call.
 
-    peers.py --sheaf target/release/sheaf [--torch PYTHON] [--rounds 5]     with a Python that has JAX (scripts/jax-python)
+    peers.py --sheaf target/release/sheaf [--torch PYTHON] [--rounds 5] [--device cuda]     with a Python that has JAX (scripts/jax-python)
+
+All compute with f32 throughout, also on GPUs, whose libraries would round products to tf32.
 """
 
 import argparse
 import importlib
+import os
 import statistics
 import subprocess
 import sys
@@ -28,25 +31,43 @@ def main():
     parser.add_argument("--torch", help="a Python with PyTorch; without one it is left out")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", choices=list(WORKS), default=list(WORKS))
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--peer", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    choose(options.device)
     if options.peer:
-        return peer(*options.peer)
+        return peer(options.peer[0], options.device, options.peer[1])
     print(HEAD)
     for work, times in measured(options, options.works):
         print(line(work, times), flush=True)
 
 
+def choose(device):
+    """Puts the work of this process in JAX, and of those that it starts, on a device."""
+    os.environ["JAX_PLATFORMS"] = device
+    os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+
+
+def in_torch(device):
+    """PyTorch, for work on a device: with all cores of the processor."""
+    import torch
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_default_device(device)
+    return torch
+
+
 def measured(options, works):
     """Each work with the milliseconds of its rounds."""
+    device = getattr(options, "device", "cpu")
     for work in works:
         times = {"sheaf": [], "jax": [], "torch": []}
         for _ in range(options.rounds):
-            sheaf = [options.sheaf.absolute(), "run", "--jit", "always", f"{work}.shf", "--", str(WORKS[work])]
+            sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", device, f"{work}.shf", "--", str(WORKS[work])]
             times["sheaf"].append(milliseconds(sheaf))
-            times["jax"].append(milliseconds([sys.executable, "peers.py", "--peer", "jax", work]))
+            times["jax"].append(milliseconds([sys.executable, "peers.py", "--device", device, "--peer", "jax", work]))
             if options.torch:
-                times["torch"].append(milliseconds([options.torch, "peers.py", "--peer", "torch", work]))
+                times["torch"].append(milliseconds([options.torch, "peers.py", "--device", device, "--peer", "torch", work]))
         yield work, times
 
 
@@ -74,17 +95,24 @@ def milliseconds(command):
     return float(lines[-1].split()[1])
 
 
-def peer(name, work):
+def peer(name, device, work):
+    torch = in_torch(device) if name == "torch" else None
     step, state = getattr(importlib.import_module(f"{name}_works"), work)()
-    for _ in range(12):
-        state = step(state)
-    start = time.perf_counter()
-    for _ in range(WORKS[work]):
-        state = step(state)
-    if name == "jax":
+    print("ms", timed(step, state, WORKS[work], torch))
+
+
+def timed(step, state, calls, torch=None):
+    """The milliseconds of a step, whose result is the next one's argument: after twelve others, and done when the clock is read."""
+    for count in (12, calls):
+        start = time.perf_counter()
+        for _ in range(count):
+            state = step(state)
         # Calls return before they are done.
-        sys.modules["jax"].block_until_ready(state)
-    print("ms", (time.perf_counter() - start) / WORKS[work] * 1e3)
+        if torch is None:
+            sys.modules["jax"].block_until_ready(state)
+        elif torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
+    return (time.perf_counter() - start) / calls * 1e3
 
 
 if __name__ == "__main__":

@@ -1,11 +1,8 @@
 """The works of peers.py in PyTorch: for each, a step and the state that it starts from."""
 
-import os
-
 import torch
 from torch.nn import functional as F
 
-torch.set_num_threads(len(os.sched_getaffinity(0)))
 normal = torch.randn
 
 

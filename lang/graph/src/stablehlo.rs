@@ -83,6 +83,14 @@ impl Model {
     fn has_blocks(self) -> bool {
         matches!(self, Model::Blocks | Model::Kernels(_))
     }
+
+    /// Number of buffers that a kernel may read and write: IREE's runtime has these limits for processors, and for CUDA and Metal.
+    fn kernel_buffers(self) -> usize {
+        match self {
+            Model::Hal | Model::Blocks | Model::Kernels(_) => 32,
+            Model::Gpu => 16,
+        }
+    }
 }
 
 /// Size of the loops and programs that become one kernel.
@@ -185,7 +193,7 @@ impl Emitter {
     ) -> Vec<String> {
         let blocks = if self.in_blocks { in_blocks(graph, self.model != Model::Gpu) } else { None };
         let graph = blocks.as_ref().unwrap_or(graph);
-        let parted = part_wide(graph);
+        let parted = part_wide(graph, self.model.kernel_buffers());
         let graph = parted.as_ref().unwrap_or(graph);
         let apart = if self.kernel.is_none() { hold_apart(graph) } else { None };
         let graph = apart.as_ref().unwrap_or(graph);

@@ -5,18 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Builder, DefUse, Equation, Graph, RULE, Var};
 use crate::primitives::OptimizationBarrier;
 
-/// Maximum tensors that element-wise operations may join. IREE computes them all in one kernel, with the uses of the
-/// result and the operations before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails
-/// when it is called (Q31).
-const MAX_WIDTH: usize = 20;
+/// Limits of what element-wise operations join to, by the number of buffers that a device binds to a kernel.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Maximum tensors that operations may join. IREE computes them all in one kernel, with the uses of the result and the
+    /// operations before; a kernel with too many buffers fails when it is called, or its program when it is loaded (Q31).
+    width: usize,
+    /// Maximum numbers that operations may read and give together. Those that a kernel keeps in one buffer count once
+    /// for IREE, and it needs some for its own intermediate results.
+    bound: usize,
+}
 
-/// Maximum numbers that element-wise operations may read and give together. Those that a kernel keeps in one
-/// buffer count once for IREE, and it needs some for its own intermediate results.
-const MAX_BOUND: usize = 28;
+impl Limits {
+    fn of(buffers: usize) -> Self {
+        Limits { width: buffers * 5 / 8, bound: buffers - 4 }
+    }
+}
 
 /// `graph` with a barrier behind each element-wise result of as many tensors as a kernel may have; `None` if nothing is
-/// so wide, as the sum of 34 arguments is.
-pub fn part_wide(graph: &Graph) -> Option<Graph> {
+/// so wide, as the sum of 34 arguments is where a kernel has 32 buffers.
+pub fn part_wide(graph: &Graph, buffers: usize) -> Option<Graph> {
+    let limits = Limits::of(buffers);
     // For each variable, in order: the tensors that a kernel reads to compute it.
     let mut read: Vec<Vec<Var>> = (0..graph.types.len()).map(|i| vec![Var(i as u32)]).collect();
     let mut parted = vec![false; graph.types.len()];
@@ -31,7 +40,7 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
         let mut operands: Vec<Var> = eqn.inputs.to_vec();
         operands.sort_unstable_by_key(|v| read[v.index()].len());
         let mut tensors = union(&read, &operands);
-        while tensors.len() > MAX_WIDTH
+        while tensors.len() > limits.width
             && let Some(widest) = operands.pop()
         {
             parted[widest.index()] = true;
@@ -42,14 +51,14 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
             read[var.index()].clone_from(&tensors);
         }
     }
-    part_crowded(graph, &mut parted);
+    part_crowded(graph, limits.bound, &mut parted);
     parted.contains(&true).then(|| with_barriers(graph, &parted))
 }
 
 /// Marks variables that cross from one part to the next of those operations on numbers that read and give too many
 /// together: a compiler makes one kernel of them, with a buffer for each. Larger tensors are not seen to be joined so:
 /// reductions and products come between.
-fn part_crowded(graph: &Graph, parted: &mut [bool]) {
+fn part_crowded(graph: &Graph, bound: usize, parted: &mut [bool]) {
     let uses = DefUse::of(graph);
     // The first equation of the group of each one.
     let mut first: Vec<usize> = (0..graph.equations.len()).collect();
@@ -69,10 +78,10 @@ fn part_crowded(graph: &Graph, parted: &mut [bool]) {
     for n in 0..graph.equations.len() {
         joined.entry(root(&mut first, n)).or_default().push(n);
     }
-    for group in joined.into_values().filter(|group| group.len() > MAX_BOUND / 2) {
+    for group in joined.into_values().filter(|group| group.len() > bound / 2) {
         let mut part = Part::default();
         for n in group {
-            if part.bound_with(graph, &uses, n) > MAX_BOUND as isize {
+            if part.bound_with(graph, &uses, n) > bound as isize {
                 part.crossing(graph, &uses).for_each(|v| parted[v.index()] = true);
                 part = Part::default();
             }
@@ -184,15 +193,18 @@ mod tests {
 
     #[test]
     fn few_tensors_stay_joined() {
-        assert!(part_wide(&sum_of(MAX_WIDTH)).is_none());
+        assert!(part_wide(&sum_of(20), 32).is_none());
+        assert!(part_wide(&sum_of(10), 16).is_none());
     }
 
     #[test]
     fn many_tensors_are_parted() {
-        let parted = part_wide(&sum_of(100)).expect("barriers");
-        let barriers = parted.equations.iter().filter(|e| e.op.name() == "optimization_barrier").count();
-        assert_eq!(barriers, 5, "each sum of 20 is one of the next 20");
-        assert!(part_wide(&parted).is_none());
+        for (buffers, expected) in [(32, 5), (16, 10)] {
+            let parted = part_wide(&sum_of(100), buffers).expect("barriers");
+            let barriers = parted.equations.iter().filter(|e| e.op.name() == "optimization_barrier").count();
+            assert_eq!(barriers, expected, "each sum of 20, or 10, is one of the next ones");
+            assert!(part_wide(&parted, buffers).is_none());
+        }
     }
 
     /// One number, made to as many others as `count`, which are all used elsewhere.
@@ -208,10 +220,11 @@ mod tests {
             let wide: Vec<Var> = all.iter().map(|x| b.broadcast_scalar(*x, &[4])).collect();
             b.finish(wide)
         };
-        assert!(part_wide(&results(MAX_BOUND - 1)).is_none());
-        let parted = part_wide(&results(2 * MAX_BOUND)).expect("barriers");
+        let bound = Limits::of(32).bound;
+        assert!(part_wide(&results(bound - 1), 32).is_none());
+        let parted = part_wide(&results(2 * bound), 32).expect("barriers");
         let barriers = parted.equations.iter().filter(|e| e.op.name() == "optimization_barrier").count();
-        assert_eq!(barriers, 2 * (MAX_BOUND - 2) + 1, "the results of two parts, and none of the last");
+        assert_eq!(barriers, 2 * (bound - 2) + 1, "the results of two parts, and none of the last");
     }
 
     #[test]
@@ -221,6 +234,6 @@ mod tests {
         let inputs: Vec<Var> = (0..40).map(|_| b.input(ty.clone())).collect();
         let joined = b.concatenate(&inputs, 0);
         let sum = b.add(joined, joined);
-        assert!(part_wide(&b.finish(vec![sum])).is_none());
+        assert!(part_wide(&b.finish(vec![sum]), 32).is_none());
     }
 }
