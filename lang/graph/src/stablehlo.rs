@@ -551,6 +551,9 @@ impl Lowering<'_> {
 
     /// Writes a constant.
     pub fn constant(&mut self, value: &HostTensor) {
+        if self.emitter.model == Model::Gpu && value.count() > 1 && splat(value).is_none() {
+            return quirks::in_buffer(self, value);
+        }
         self.line(&format!("stablehlo.constant dense<{}> : {}", dense(value), self.result_type(0).mlir()));
     }
 }

@@ -260,8 +260,7 @@ impl Destination {
                 return flags;
             }
             Self::Cuda(arch) => {
-                let arch = format!("--iree-cuda-target={arch}");
-                vec!["--iree-hal-target-device=cuda".into(), arch, CONSTANTS_IN_BUFFERS.into()]
+                vec!["--iree-hal-target-device=cuda".into(), format!("--iree-cuda-target={arch}")]
             }
             Self::Vulkan(arch) => {
                 let arch = arch.map_or(VULKAN_FEATURES.into(), |arch| format!("--iree-vulkan-target={arch}"));
@@ -285,10 +284,6 @@ impl Destination {
 /// default is without; it computes such numbers by halves of words, wrongly for `f16` and where a tensor's bytes are no multiple of four.
 const VULKAN_FEATURES: &str = "--iree-vulkan-target-features=spirv:v1.6,cap:Shader,cap:Int8,cap:Int16,cap:Float16,\
                                cap:StorageBuffer8BitAccess,cap:StorageBuffer16BitAccess";
-
-/// Constants in buffers rather than in the code of kernels. IREE rejects kernels for CUDA that read a part of one in their code
-/// ("write affecting operations on global resources are restricted to workgroup distributed contexts"). Splats stay in the code.
-const CONSTANTS_IN_BUFFERS: &str = "--iree-flow-inline-constants-max-byte-length=0";
 
 /// Prefix of the flags for the processor.
 const TARGET: &str = "--iree-llvmcpu-target-";

@@ -10,6 +10,7 @@
 
 mod angle;
 mod blocks;
+mod constants;
 mod convolutions;
 mod cut;
 pub mod doubles;
@@ -27,6 +28,7 @@ mod widened;
 
 pub use angle::angle;
 pub use blocks::ONE_MEMORY;
+pub use constants::in_buffer;
 pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
@@ -417,5 +419,12 @@ pub const QUIRKS: &[Quirk] = &[
         shown: Shown::Otherwise(
             "the programs run on a processor, where they are right: `tests/tests/examples/gpu.rs` runs those of Vulkan",
         ),
+    },
+    Quirk {
+        number: 51,
+        name: "parts of constants in the code of kernels",
+        reason: "For CUDA a kernel is rejected that reads a part of a constant in its code, where IREE puts those of up to 256 bytes: constants for GPUs are parts of larger ones, which are in buffers.",
+        place: "lang/graph/src/stablehlo/quirks/constants.rs",
+        shown: Shown::ByPrograms,
     },
 ];
