@@ -529,6 +529,10 @@ impl Lowering<'_> {
         };
         let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
         let mut axes = axes;
+        let negative = quirks::sums_negatives(self, operation);
+        if negative {
+            x = self.value("stablehlo.negate", &[&x], &from);
+        }
         if let [rest @ .., last] = axes
             && quirks::reduces_by_axis(self, axes)
         {
@@ -538,7 +542,11 @@ impl Lowering<'_> {
             x = self.temporary(&reduction(&x, &from, &[*last], &rows));
             (from, axes) = (rows, rest);
         }
-        let text = reduction(&x, &from, axes, self.result_type(0));
+        let mut text = reduction(&x, &from, axes, self.result_type(0));
+        if negative {
+            let sum = self.temporary(&text);
+            text = format!("stablehlo.negate {sum} : {}", self.result_type(0).mlir());
+        }
         self.line(&text);
     }
 

@@ -8,7 +8,7 @@ use super::{
     reduced_shape, zeros_for,
 };
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, highest, lowest};
+use crate::stablehlo::{Lowering, dims_list, highest, lowest};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// An extreme.
@@ -54,6 +54,70 @@ impl ArgReduce {
             }
         }
         best as i32
+    }
+}
+
+impl ArgReduce {
+    /// Writes the first position of the extreme, and that of the first NaN if there is one: IREE shares only reductions by one of the usual
+    /// operations among the threads of a GPU. The operand is in memory: computed twice, an element might differ from itself.
+    fn by_extreme(self, to: &mut Lowering<'_>) {
+        let ty = to.operand_type(0).clone();
+        let (result, position) = (to.result_type(0).clone(), ty.with_dtype(DType::I32));
+        let (worst, best, extreme) = match self.extreme {
+            Extreme::Max => (lowest(ty.dtype), highest(ty.dtype), "stablehlo.maximum"),
+            Extreme::Min => (highest(ty.dtype), lowest(ty.dtype), "stablehlo.minimum"),
+        };
+        let predicates = ty.with_dtype(DType::Bool).mlir();
+        let x = to.value("stablehlo.optimization_barrier", &[&to.operand(0)], &ty);
+        let select = |to: &mut Lowering<'_>, which: &str, x: &str, y: &str, ty: &TensorType| {
+            to.temporary(&format!("stablehlo.select {which}, {x}, {y} : {predicates}, {}", ty.mlir()))
+        };
+        let nan = ty.dtype.is_float().then(|| to.compare("NE", &x, &x, &ty));
+        let numbers = nan.as_ref().map_or(x.clone(), |nan| {
+            let best = to.splat(&ty, &best);
+            select(to, nan, &best, &x, &ty)
+        });
+        let found = self.reduced(to, extreme, &worst, &numbers, &ty);
+        let axes: Vec<usize> = (0..ty.shape.len()).filter(|axis| *axis != self.axis).collect();
+        let found = to.temporary(&format!(
+            "stablehlo.broadcast_in_dim {found}, dims = {} : ({}) -> {}",
+            dims_list(&axes),
+            result.with_dtype(ty.dtype).mlir(),
+            ty.mlir()
+        ));
+        let hit = to.compare("EQ", &numbers, &found, &ty);
+        let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
+        let last = highest(DType::I32);
+        let none = to.splat(&position, &last);
+        let first_of = |to: &mut Lowering<'_>, which: &str| {
+            let at = select(to, which, &positions, &none, &position);
+            self.reduced(to, "stablehlo.minimum", &last, &at, &position)
+        };
+        let mut first = first_of(to, &hit);
+        if let Some(nan) = nan {
+            let first_nan = first_of(to, &nan);
+            let none = to.splat(&result, &last);
+            let any = to.compare("NE", &first_nan, &none, &result);
+            first = to.temporary(&format!(
+                "stablehlo.select {any}, {first_nan}, {first} : {}, {}",
+                result.with_dtype(DType::Bool).mlir(),
+                result.mlir()
+            ));
+        }
+        to.line(&format!("stablehlo.reshape {first} : ({0}) -> {0}", result.mlir()));
+    }
+
+    /// Writes a reduction of `x` along the axis; the name of the result.
+    fn reduced(self, to: &mut Lowering<'_>, operation: &str, init: &str, x: &str, ty: &TensorType) -> String {
+        let scalar = TensorType::scalar(ty.dtype);
+        let init = to.splat(&scalar, init);
+        to.temporary(&format!(
+            "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = [{}] : ({}, {}) -> {}",
+            self.axis,
+            ty.mlir(),
+            scalar.mlir(),
+            to.result_type(0).with_dtype(ty.dtype).mlir()
+        ))
     }
 }
 
@@ -104,6 +168,9 @@ impl Primitive for ArgReduce {
 
     // A reduction of pairs (position, element).
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if !to.is_for_processor() {
+            return self.by_extreme(to);
+        }
         let ty = to.operand_type(0).clone();
         let (scalar, index) = (TensorType::scalar(ty.dtype), TensorType::scalar(DType::I32));
         let position = ty.with_dtype(DType::I32);

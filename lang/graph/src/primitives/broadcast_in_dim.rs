@@ -98,7 +98,8 @@ impl Primitive for BroadcastInDim {
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         if !quirks::number_to_element(to) {
-            to.typed("stablehlo.broadcast_in_dim", &format!(", dims = {}", dims_list(&self.dims)));
+            let x = quirks::apart_from_reduction(to, &self.dims);
+            to.line(&format!("stablehlo.broadcast_in_dim {x}, dims = {} : {}", dims_list(&self.dims), to.signature()));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::graph::{Builder, Var};
 use crate::map_elements;
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{HostTensor, Shape, TensorType, strides};
 
 /// Result axis `i` is operand axis `permutation[i]`.
@@ -77,6 +77,7 @@ impl Primitive for Transpose {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed("stablehlo.transpose", &format!(", dims = {}", dims_list(&self.permutation)));
+        let x = quirks::apart_for_transpose(to);
+        to.line(&format!("stablehlo.transpose {x}, dims = {} : {}", dims_list(&self.permutation), to.signature()));
     }
 }

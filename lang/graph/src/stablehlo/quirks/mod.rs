@@ -38,7 +38,7 @@ pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
 pub use shaders::{divide_by_zero, log_plus_one};
-pub use sums::{reduces_by_axis, reduces_nothing};
+pub use sums::{apart_for_transpose, apart_from_reduction, reduces_by_axis, reduces_nothing, sums_negatives};
 pub use turns::by_half_turns;
 pub use widened::widened;
 
@@ -426,5 +426,21 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "For CUDA a kernel is rejected that reads a part of a constant in its code, where IREE puts those of up to 256 bytes: constants for GPUs are parts of larger ones, which are in buffers.",
         place: "lang/graph/src/stablehlo/quirks/constants.rs",
         shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 52,
+        name: "sums of negatives",
+        reason: "A kernel for a GPU is rejected that adds up negatives along a long axis, as differences have no neutral element: it is written as the negative of the sum.",
+        place: "lang/graph/src/stablehlo/quirks/sums.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 53,
+        name: "uses of reductions in their kernel",
+        reason: "For Vulkan a reduction and a use of its result along other axes than the first are one kernel, whose workgroups read what others have yet to compute: the result is in memory of its own.",
+        place: "lang/graph/src/stablehlo/quirks/sums.rs",
+        shown: Shown::Otherwise(
+            "the programs run on a processor, where they are right: `tests/tests/examples/gpu.rs` runs those of Vulkan",
+        ),
     },
 ];

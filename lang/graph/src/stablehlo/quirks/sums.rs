@@ -1,6 +1,9 @@
 //! Reductions.
 
+use std::collections::HashSet;
+
 use crate::graph::{DefUse, Var};
+use crate::primitives::Primitive;
 use crate::stablehlo::Lowering;
 use crate::tensor::TensorType;
 
@@ -21,6 +24,63 @@ pub fn reduces_by_axis(to: &Lowering<'_>, axes: &[usize]) -> bool {
             .recorded
             .definition(to.sources[0])
             .is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(is_repeated))
+}
+
+/// True if a sum of operand 0 is written as the negative of the sum of its negative, on GPUs (Q52): the operand is a negative, perhaps
+/// in another layout, and IREE takes a sum of negatives for differences, which it cannot share among threads.
+pub fn sums_negatives(to: &Lowering<'_>, operation: &str) -> bool {
+    operation == "stablehlo.add" && !to.is_for_processor() && is_negative(to.recorded, to.sources[0])
+}
+
+fn is_negative(graph: &DefUse<'_>, var: Var) -> bool {
+    graph.definition(var).is_some_and(|eqn| match eqn.op.name() {
+        "neg" => true,
+        "reshape" | "transpose" => is_negative(graph, eqn.inputs[0]),
+        _ => false,
+    })
+}
+
+/// The name of operand 0 for a broadcast whose operand has these axes of the result. On GPUs it is in memory if it comes of a reduction or
+/// product and its elements do not lie along the first axes (Q53): IREE computes both in one kernel, whose workgroups each have a part
+/// of the reduction and read other parts.
+pub fn apart_from_reduction(to: &mut Lowering<'_>, axes: &[usize]) -> String {
+    let (from, into) = (to.operand_type(0).clone(), to.result_type(0).shape.clone());
+    let long = |shape: &[usize], axis: usize| shape[axis] != 1;
+    let along = axes.iter().enumerate().filter(|(i, _)| long(&from.shape, *i)).map(|(_, axis)| *axis);
+    let first = (0..into.len()).filter(|axis| long(&into, *axis));
+    let is_of = |op: &dyn Primitive| op.name() == "dot_general" || is_reduction(op);
+    if along.zip(first).all(|(a, b)| a == b) || to.is_for_processor() || !comes_of(to, is_of) {
+        return to.operand(0);
+    }
+    to.value("stablehlo.optimization_barrier", &[&to.operand(0)], &from)
+}
+
+/// The name of operand 0 for a transposition; in memory, for the same reason, if it comes of a reduction on a GPU.
+pub fn apart_for_transpose(to: &mut Lowering<'_>) -> String {
+    let ty = to.operand_type(0).clone();
+    if to.is_for_processor() || !comes_of(to, is_reduction) {
+        return to.operand(0);
+    }
+    to.value("stablehlo.optimization_barrier", &[&to.operand(0)], &ty)
+}
+
+fn is_reduction(op: &dyn Primitive) -> bool {
+    op.name().starts_with("reduce_") || op.name() == "arg_reduce"
+}
+
+/// True if operand 0 is made of a result of one of these operations, by element-wise operations and in other layouts.
+fn comes_of(to: &Lowering<'_>, is_of: impl Fn(&dyn Primitive) -> bool) -> bool {
+    let (mut open, mut seen) = (vec![to.sources[0]], HashSet::new());
+    while let Some(var) = open.pop() {
+        let Some(eqn) = to.recorded.definition(var).filter(|_| seen.insert(var)) else { continue };
+        if is_of(&*eqn.op) {
+            return true;
+        }
+        if eqn.op.is_elementwise() || matches!(eqn.op.name(), "reshape" | "transpose" | "broadcast_in_dim") {
+            open.extend(&eqn.inputs);
+        }
+    }
+    false
 }
 
 /// True if a variable is a broadcast tensor, perhaps in another layout.
