@@ -7,12 +7,11 @@ use sheaf_cache::Store;
 use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::simplify::simplify;
-use sheaf_graph::stablehlo;
 use sheaf_lang::host::{HostError, Unit};
 use sheaf_target::{Destination, Release};
 
 use sheaf_loader::{
-    Candidate, Donate, Failure, Job, Kernels, PlacementPolicy, donating, plan, portable, retarget,
+    Candidate, Donate, Failure, Job, Kernels, PlacementPolicy, donating, gpu_model, plan, portable, retarget,
 };
 
 use super::{CompileRun, Engine, trial};
@@ -83,7 +82,7 @@ impl Plan {
         let mut candidates = if is_cpu {
             Candidate::all(&unit, target, Kernels::Auto, goal.compiler)
         } else {
-            vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
+            vec![Candidate::new(gpu_model(&goal.destination), &unit, target, &[], goal.compiler)]
         };
         let host = sheaf_target::Cpu::host();
         let loads = goal.tries && goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());

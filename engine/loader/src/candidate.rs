@@ -5,7 +5,7 @@ use sheaf_graph::stablehlo::{Features, Model, emit_donating};
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::host::Unit;
 use sheaf_runtime::Target;
-use sheaf_target::{COMPILER, Release};
+use sheaf_target::{COMPILER, Destination, Release};
 
 use crate::placement::Kernels;
 use crate::unit::{self, Job};
@@ -105,6 +105,14 @@ pub struct Candidate {
     pub constants: Vec<HostTensor>,
     /// The arguments that calls consume.
     pub donations: Vec<Donation>,
+}
+
+/// The form of programs for a GPU.
+pub fn gpu_model(destination: &Destination) -> Model {
+    match destination {
+        Destination::Cuda(_) => Model::Cuda,
+        _ => Model::Shaders,
+    }
 }
 
 impl Candidate {

@@ -26,7 +26,7 @@ mod unit;
 pub const HAS_PICTURES: bool = cfg!(feature = "plot");
 
 pub use buffer::{DeviceBuffer, element_type, upload};
-pub use candidate::{Candidate, Failure, Refusal};
+pub use candidate::{Candidate, Failure, Refusal, gpu_model};
 pub use device::DevicePolicy;
 pub use donation::{Donate, all_owned, donating};
 pub use flags::alternatives;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
-use sheaf_graph::stablehlo::Model;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
 use sheaf_lang::observe::{Activity, Timeline};
@@ -16,7 +15,7 @@ use sheaf_runtime::{Device, Runtime, Target, Vmfb};
 use sheaf_target::{Release, bytecode_version, is_loadable};
 
 use crate::buffer::{DeviceBuffer, upload};
-use crate::candidate::{Candidate, Failure, Refusal};
+use crate::candidate::{Candidate, Failure, Refusal, gpu_model};
 use crate::device::{DevicePolicy, OpenGpu};
 use crate::donation::{self, Donate};
 use crate::folder::{Faults, NOT_USED, ProgramFolder};
@@ -98,7 +97,7 @@ impl Loader {
     /// The candidates for a unit, best first, and the reason for the placement.
     pub fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
         if let Some(OpenGpu { gpu, destination, why }) = &self.gpu {
-            let mut candidate = Candidate::new(Model::Gpu, unit, Target::Gpu(*gpu), &[], self.compiler);
+            let mut candidate = Candidate::new(gpu_model(destination), unit, Target::Gpu(*gpu), &[], self.compiler);
             retarget(&mut candidate.job, destination, false);
             return (vec![candidate], (*why).to_owned());
         }

@@ -74,9 +74,10 @@ pub enum Model {
     /// One core of a processor, with one kernel for each loop, or for all of a program, that is small enough, and blocks for
     /// other loops.
     Kernels(KernelSize),
-    /// A device other than the processor, which adds up side by side, and is slow at doubles or has none: `f32` is added
-    /// up in `f32`.
-    Gpu,
+    /// A GPU of NVIDIA. GPUs add up side by side, and are slow at doubles or have none: `f32` is added up in `f32`.
+    Cuda,
+    /// A GPU that runs shaders, under Vulkan or Metal.
+    Shaders,
 }
 
 impl Model {
@@ -84,11 +85,15 @@ impl Model {
         matches!(self, Model::Blocks | Model::Kernels(_))
     }
 
+    fn is_gpu(self) -> bool {
+        matches!(self, Model::Cuda | Model::Shaders)
+    }
+
     /// Number of buffers that a kernel may read and write: IREE's runtime has these limits for processors, and for CUDA and Metal.
     fn kernel_buffers(self) -> usize {
         match self {
             Model::Hal | Model::Blocks | Model::Kernels(_) => 32,
-            Model::Gpu => 16,
+            Model::Cuda | Model::Shaders => 16,
         }
     }
 }
@@ -191,7 +196,7 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
-        let blocks = if self.in_blocks { in_blocks(graph, self.model != Model::Gpu) } else { None };
+        let blocks = if self.in_blocks { in_blocks(graph, !self.model.is_gpu()) } else { None };
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph, self.model.kernel_buffers());
         let graph = parted.as_ref().unwrap_or(graph);
@@ -299,7 +304,17 @@ impl Lowering<'_> {
 
     /// True if the program runs on a processor.
     pub fn is_for_processor(&self) -> bool {
-        self.emitter.model != Model::Gpu
+        !self.emitter.model.is_gpu()
+    }
+
+    /// True if the program runs on a GPU of NVIDIA.
+    pub fn is_for_cuda(&self) -> bool {
+        self.emitter.model == Model::Cuda
+    }
+
+    /// True if the program runs as shaders of a GPU.
+    pub fn is_for_shaders(&self) -> bool {
+        self.emitter.model == Model::Shaders
     }
 
     /// The number of operands.
@@ -517,6 +532,11 @@ impl Lowering<'_> {
         if quirks::reduces_nothing(self.operand_type(0), axes) {
             return self.reshape();
         }
+        if quirks::is_extreme_of_signed(self, operation) {
+            let (x, ty) = (self.operand(0), self.operand_type(0).clone());
+            let found = quirks::extreme_of_signed(self, operation, &x, &ty, axes);
+            return self.line(&format!("stablehlo.reshape {found} : ({0}) -> {0}", self.result_type(0).mlir()));
+        }
         let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
         let init = self.temporary(&format!("stablehlo.constant dense<{init}> : {scalar}"));
         let reduction = |x: &str, from: &TensorType, axes: &[usize], to: &TensorType| {
@@ -559,7 +579,7 @@ impl Lowering<'_> {
 
     /// Writes a constant.
     pub fn constant(&mut self, value: &HostTensor) {
-        if self.emitter.model == Model::Gpu && value.count() > 1 && splat(value).is_none() {
+        if self.is_for_cuda() && value.count() > 1 && splat(value).is_none() {
             return quirks::in_buffer(self, value);
         }
         self.line(&format!("stablehlo.constant dense<{}> : {}", dense(value), self.result_type(0).mlir()));

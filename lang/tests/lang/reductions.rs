@@ -183,6 +183,6 @@ fn doubles_are_for_processors() {
     let sum = b.sum(x, &[1]);
     let graph = b.finish(vec![sum]);
     assert!(emit(&graph, Model::Hal).text.contains("f64"));
-    let text = emit(&graph, Model::Gpu).text;
+    let text = emit(&graph, Model::Cuda).text;
     assert!(!text.contains("f64") && text.matches("stablehlo.reduce").count() > 1, "{text}");
 }

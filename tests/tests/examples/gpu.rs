@@ -1,5 +1,6 @@
 //! Programs for GPUs: run under Vulkan, by a renderer in software where there is no GPU, and compiled for CUDA.
 
+use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
@@ -112,4 +113,25 @@ fn devices_that_are_not_there_are_listed_with_the_reason() {
     let both = sandbox.run(&["f.shf", "--device", "cuda", "--place", "local-sync"]);
     assert_eq!(both.code, Some(1), "{both}");
     assert!(both.stderr.contains("--place names threads of the processor"), "{both}");
+}
+
+/// The text of the kernels, PTX, is in programs for CUDA as it is.
+#[test]
+fn programs_compile_for_cuda_and_compare_signed_integers_rightly() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("cuda.shf", include_str!("cuda.shf"));
+    let built = sandbox.run(&["build", "cuda.shf", "--device", "cuda:sm_89"]);
+    assert_eq!(built.code, Some(0), "{built}");
+    let programs: Vec<Vec<u8>> = fs::read_dir(sandbox.path("__sheaf__"))
+        .expect("compiled programs")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "vmfb"))
+        .map(|path| fs::read(path).expect("a program"))
+        .collect();
+    assert_eq!(programs.len(), 4, "{built}");
+    let texts: Vec<_> = programs.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
+    let lines = || texts.iter().flat_map(|text| text.lines());
+    assert!(lines().any(|line| line.contains("min.u32")) && lines().any(|line| line.contains("max.u32")));
+    let wrong = |line: &&str| line.contains("min.s32") && line.trim_end().ends_with(", -1;");
+    assert_eq!(lines().find(wrong), None);
 }

@@ -8,7 +8,7 @@ use super::{
     reduced_shape, zeros_for,
 };
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, dims_list, highest, lowest};
+use crate::stablehlo::{Lowering, dims_list, highest, lowest, quirks};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// An extreme.
@@ -62,7 +62,9 @@ impl ArgReduce {
     /// operations among the threads of a GPU. The operand is in memory: computed twice, an element might differ from itself.
     fn by_extreme(self, to: &mut Lowering<'_>) {
         let ty = to.operand_type(0).clone();
-        let (result, position) = (to.result_type(0).clone(), ty.with_dtype(DType::I32));
+        // Positions are unsigned (Q54).
+        let result = to.result_type(0).with_dtype(DType::U32);
+        let position = ty.with_dtype(DType::U32);
         let (worst, best, extreme) = match self.extreme {
             Extreme::Max => (lowest(ty.dtype), highest(ty.dtype), "stablehlo.maximum"),
             Extreme::Min => (highest(ty.dtype), lowest(ty.dtype), "stablehlo.minimum"),
@@ -77,7 +79,11 @@ impl ArgReduce {
             let best = to.splat(&ty, &best);
             select(to, nan, &best, &x, &ty)
         });
-        let found = self.reduced(to, extreme, &worst, &numbers, &ty);
+        let found = if quirks::is_extreme_of_signed(to, extreme) {
+            quirks::extreme_of_signed(to, extreme, &numbers, &ty, &[self.axis])
+        } else {
+            self.reduced(to, extreme, &worst, &numbers, &ty)
+        };
         let axes: Vec<usize> = (0..ty.shape.len()).filter(|axis| *axis != self.axis).collect();
         let found = to.temporary(&format!(
             "stablehlo.broadcast_in_dim {found}, dims = {} : ({}) -> {}",
@@ -87,7 +93,7 @@ impl ArgReduce {
         ));
         let hit = to.compare("EQ", &numbers, &found, &ty);
         let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
-        let last = highest(DType::I32);
+        let last = highest(DType::U32);
         let none = to.splat(&position, &last);
         let first_of = |to: &mut Lowering<'_>, which: &str| {
             let at = select(to, which, &positions, &none, &position);
@@ -104,7 +110,7 @@ impl ArgReduce {
                 result.mlir()
             ));
         }
-        to.line(&format!("stablehlo.reshape {first} : ({0}) -> {0}", result.mlir()));
+        to.line(&format!("stablehlo.convert {first} : ({}) -> {}", result.mlir(), to.result_type(0).mlir()));
     }
 
     /// Writes a reduction of `x` along the axis; the name of the result.

@@ -33,7 +33,7 @@ impl Limits {
     /// None for a model without such kernels.
     fn of(model: Model) -> Option<Limits> {
         match model {
-            Model::Hal | Model::Blocks | Model::Gpu => None,
+            Model::Hal | Model::Blocks | Model::Cuda | Model::Shaders => None,
             // More are quicker as several kernels, each with its tiles (`docs/benchmarks.md`).
             Model::Kernels(KernelSize::Small) => {
                 Some(Limits { elements: 4096, work: 40_000, carried: 8 << 10 })

@@ -136,5 +136,5 @@ fn a_loop_by_rows_is_one_kernel_of_as_many_workgroups_as_fill_its_tiles() {
         assert!(!module.features.may_be_rejected());
         assert!(module.text.contains("flow.dispatch.workgroups"), "{}", module.text);
     }
-    assert!(!emit(&graph, Model::Gpu).text.contains("flow.dispatch.workgroups"));
+    assert!(!emit(&graph, Model::Cuda).text.contains("flow.dispatch.workgroups"));
 }

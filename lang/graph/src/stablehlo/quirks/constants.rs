@@ -1,4 +1,4 @@
-//! Constants in buffers, for GPUs (Q51).
+//! Constants in buffers, for CUDA (Q51).
 
 use crate::stablehlo::literal::literal;
 use crate::stablehlo::Lowering;

@@ -14,6 +14,7 @@ mod constants;
 mod convolutions;
 mod cut;
 pub mod doubles;
+mod extremes;
 mod gathers;
 mod halves;
 mod kernels;
@@ -29,6 +30,7 @@ mod widened;
 pub use angle::angle;
 pub use blocks::ONE_MEMORY;
 pub use constants::in_buffer;
+pub use extremes::{extreme_of_signed, is_extreme_of_signed};
 pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
@@ -423,14 +425,14 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 51,
         name: "parts of constants in the code of kernels",
-        reason: "For CUDA a kernel is rejected that reads a part of a constant in its code, where IREE puts those of up to 256 bytes: constants for GPUs are parts of larger ones, which are in buffers.",
+        reason: "For CUDA a kernel is rejected that reads a part of a constant in its code, where IREE puts those of up to 256 bytes: constants are parts of larger ones, which are in buffers.",
         place: "lang/graph/src/stablehlo/quirks/constants.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
         number: 52,
         name: "sums of negatives",
-        reason: "A kernel for a GPU is rejected that adds up negatives along a long axis, as differences have no neutral element: it is written as the negative of the sum.",
+        reason: "A kernel for CUDA is rejected that adds up negatives along a long axis, as differences have no neutral element: it is written as the negative of the sum.",
         place: "lang/graph/src/stablehlo/quirks/sums.rs",
         shown: Shown::ByPrograms,
     },
@@ -442,5 +444,21 @@ pub const QUIRKS: &[Quirk] = &[
         shown: Shown::Otherwise(
             "the programs run on a processor, where they are right: `tests/tests/examples/gpu.rs` runs those of Vulkan",
         ),
+    },
+    Quirk {
+        number: 54,
+        name: "extremes of signed integers",
+        reason: "For CUDA the least of signed integers along a long axis is at most -1 and the greatest at least 0, as if they were unsigned: they are compared as unsigned ones whose first bit is turned.",
+        place: "lang/graph/src/stablehlo/quirks/extremes.rs",
+        shown: Shown::Otherwise(
+            "the programs run on a processor, where they are right; a GPU that runs them is no part of the tests",
+        ),
+    },
+    Quirk {
+        number: 55,
+        name: "transpositions of positions",
+        reason: "The transposition of the positions of a reduction of pairs is fused with it, which loses one of its two results, and the program is rejected: the positions are in memory of their own.",
+        place: "lang/graph/src/stablehlo/quirks/sums.rs",
+        shown: Shown::ByPrograms,
     },
 ];

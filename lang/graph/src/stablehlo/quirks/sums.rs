@@ -26,21 +26,22 @@ pub fn reduces_by_axis(to: &Lowering<'_>, axes: &[usize]) -> bool {
             .is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(is_repeated))
 }
 
-/// True if a sum of operand 0 is written as the negative of the sum of its negative, on GPUs (Q52): the operand is a negative, perhaps
+/// True if a sum of operand 0 is written as the negative of the sum of its negative, for CUDA (Q52): the operand is a negative, perhaps
 /// in another layout, and IREE takes a sum of negatives for differences, which it cannot share among threads.
 pub fn sums_negatives(to: &Lowering<'_>, operation: &str) -> bool {
-    operation == "stablehlo.add" && !to.is_for_processor() && is_negative(to.recorded, to.sources[0])
+    operation == "stablehlo.add" && to.is_for_cuda() && is_negative(to.recorded, to.sources[0])
 }
 
 fn is_negative(graph: &DefUse<'_>, var: Var) -> bool {
     graph.definition(var).is_some_and(|eqn| match eqn.op.name() {
         "neg" => true,
-        "reshape" | "transpose" => is_negative(graph, eqn.inputs[0]),
+        // A sum of negatives is a negative as it is written.
+        "reshape" | "transpose" | "reduce_sum" => is_negative(graph, eqn.inputs[0]),
         _ => false,
     })
 }
 
-/// The name of operand 0 for a broadcast whose operand has these axes of the result. On GPUs it is in memory if it comes of a reduction or
+/// The name of operand 0 for a broadcast whose operand has these axes of the result. In shaders it is in memory if it comes of a reduction or
 /// product and its elements do not lie along the first axes (Q53): IREE computes both in one kernel, whose workgroups each have a part
 /// of the reduction and read other parts.
 pub fn apart_from_reduction(to: &mut Lowering<'_>, axes: &[usize]) -> String {
@@ -49,16 +50,23 @@ pub fn apart_from_reduction(to: &mut Lowering<'_>, axes: &[usize]) -> String {
     let along = axes.iter().enumerate().filter(|(i, _)| long(&from.shape, *i)).map(|(_, axis)| *axis);
     let first = (0..into.len()).filter(|axis| long(&into, *axis));
     let is_of = |op: &dyn Primitive| op.name() == "dot_general" || is_reduction(op);
-    if along.zip(first).all(|(a, b)| a == b) || to.is_for_processor() || !comes_of(to, is_of) {
+    if along.zip(first).all(|(a, b)| a == b) || !to.is_for_shaders() || !comes_of(to, is_of) {
         return to.operand(0);
     }
     to.value("stablehlo.optimization_barrier", &[&to.operand(0)], &from)
 }
 
-/// The name of operand 0 for a transposition; in memory, for the same reason, if it comes of a reduction on a GPU.
+/// The name of operand 0 for a transposition. It is in memory if it comes of a reduction, in shaders for the same reason, and on
+/// processors if it comes of positions of extremes: IREE fuses the transposition with the reduction of pairs, and loses one of its two
+/// results (Q55).
 pub fn apart_for_transpose(to: &mut Lowering<'_>) -> String {
     let ty = to.operand_type(0).clone();
-    if to.is_for_processor() || !comes_of(to, is_reduction) {
+    let is_apart = if to.is_for_shaders() {
+        comes_of(to, is_reduction)
+    } else {
+        to.is_for_processor() && !to.in_kernel() && comes_of(to, |op| op.name() == "arg_reduce")
+    };
+    if !is_apart {
         return to.operand(0);
     }
     to.value("stablehlo.optimization_barrier", &[&to.operand(0)], &ty)
