@@ -75,7 +75,10 @@ fn list(json: bool) -> Result<(), Failed> {
             Ok(found) => found,
             Err(error) => {
                 rows.push(absent(match error {
-                    sheaf_runtime::Error::Driver { status, .. } => status.message().to_owned(),
+                    // What was tried, and where, follows.
+                    sheaf_runtime::Error::Driver { status, .. } => {
+                        status.message().split(';').next().unwrap_or_default().trim_end_matches(':').to_owned()
+                    }
                     error => error.to_string(),
                 }));
                 continue;
