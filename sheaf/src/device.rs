@@ -76,9 +76,13 @@ fn list(json: bool) -> Result<(), Failed> {
             Err(error) => {
                 rows.push(absent(match error {
                     // What was tried, and where, follows.
-                    sheaf_runtime::Error::Driver { status, .. } => {
-                        status.message().split(';').next().unwrap_or_default().trim_end_matches(':').to_owned()
-                    }
+                    sheaf_runtime::Error::Driver { status, .. } => status
+                        .message()
+                        .split(';')
+                        .next()
+                        .unwrap_or_default()
+                        .trim_end_matches(':')
+                        .to_owned(),
                     error => error.to_string(),
                 }));
                 continue;

@@ -97,7 +97,8 @@ impl Loader {
     /// The candidates for a unit, best first, and the reason for the placement.
     pub fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
         if let Some(OpenGpu { gpu, destination, why }) = &self.gpu {
-            let mut candidate = Candidate::new(gpu_model(destination), unit, Target::Gpu(*gpu), &[], self.compiler);
+            let mut candidate =
+                Candidate::new(gpu_model(destination), unit, Target::Gpu(*gpu), &[], self.compiler);
             retarget(&mut candidate.job, destination, false);
             return (vec![candidate], (*why).to_owned());
         }

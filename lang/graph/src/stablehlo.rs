@@ -535,7 +535,8 @@ impl Lowering<'_> {
         if quirks::is_extreme_of_signed(self, operation) {
             let (x, ty) = (self.operand(0), self.operand_type(0).clone());
             let found = quirks::extreme_of_signed(self, operation, &x, &ty, axes);
-            return self.line(&format!("stablehlo.reshape {found} : ({0}) -> {0}", self.result_type(0).mlir()));
+            return self
+                .line(&format!("stablehlo.reshape {found} : ({0}) -> {0}", self.result_type(0).mlir()));
         }
         let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
         let init = self.temporary(&format!("stablehlo.constant dense<{init}> : {scalar}"));

@@ -1,7 +1,7 @@
 //! Constants in buffers, for CUDA (Q51).
 
-use crate::stablehlo::literal::literal;
 use crate::stablehlo::Lowering;
+use crate::stablehlo::literal::literal;
 use crate::tensor::{DType, HostTensor, Number, TensorType};
 
 /// Bytes up to which IREE writes a constant into the code of kernels.
@@ -17,7 +17,8 @@ pub fn in_buffer(to: &mut Lowering<'_>, value: &HostTensor) {
         .map(|i| literal(dtype, if i < value.count() { value.element(i) } else { Number::Int(0) }))
         .collect();
     let [flat, whole] = [value.count(), padded].map(|n| TensorType::new(dtype, [n].as_slice()));
-    let constant = to.temporary(&format!("stablehlo.constant dense<[{}]> : {}", elements.join(", "), whole.mlir()));
+    let constant =
+        to.temporary(&format!("stablehlo.constant dense<[{}]> : {}", elements.join(", "), whole.mlir()));
     let part = to.temporary(&format!(
         "stablehlo.slice {constant} [0:{}] : ({}) -> {}",
         value.count(),

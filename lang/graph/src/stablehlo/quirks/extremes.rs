@@ -14,9 +14,16 @@ pub fn is_extreme_of_signed(to: &Lowering<'_>, operation: &str) -> bool {
 
 /// Writes the extreme along `axes` of `x`, signed integers of type `ty`, as that of unsigned ones whose first bit is turned, which keeps the
 /// order; the name of the result.
-pub fn extreme_of_signed(to: &mut Lowering<'_>, operation: &str, x: &str, ty: &TensorType, axes: &[usize]) -> String {
+pub fn extreme_of_signed(
+    to: &mut Lowering<'_>,
+    operation: &str,
+    x: &str,
+    ty: &TensorType,
+    axes: &[usize],
+) -> String {
     let dtype = unsigned(ty.dtype).expect("signed integers");
-    let shape: Vec<usize> = (0..ty.shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| ty.shape[axis]).collect();
+    let shape: Vec<usize> =
+        (0..ty.shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| ty.shape[axis]).collect();
     let (result, scalar) = (ty.with_shape(shape.as_slice()), TensorType::scalar(dtype));
     let least = ty.dtype.bounds().map_or(0, |(least, _)| least);
     let turned = |to: &mut Lowering<'_>, x: &str, ty: &TensorType| {
@@ -28,7 +35,8 @@ pub fn extreme_of_signed(to: &mut Lowering<'_>, operation: &str, x: &str, ty: &T
         format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), into.mlir())
     };
     let x = to.temporary(&cast(&x, ty, &ty.with_dtype(dtype)));
-    let init = to.splat(&scalar, &if operation == "stablehlo.minimum" { highest(dtype) } else { lowest(dtype) });
+    let init =
+        to.splat(&scalar, &if operation == "stablehlo.minimum" { highest(dtype) } else { lowest(dtype) });
     let found = to.temporary(&format!(
         "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = {} : ({}, {}) -> {}",
         dims_list(axes),
