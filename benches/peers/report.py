@@ -17,6 +17,7 @@ import generation
 import linalg
 import loops
 import peers
+import training
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "benchmarks.md"
@@ -38,7 +39,7 @@ def main():
     parser.add_argument("--sheaf", type=Path, required=True)
     parser.add_argument("--torch", help="a Python with PyTorch; without one it is left out")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--generation", action="store_true", help="also 71 steps of a model of 124 million parameters, some minutes")
+    parser.add_argument("--generation", action="store_true", help="also a model of 124 million parameters, some minutes")
     options = parser.parse_args()
     options.torch = options.torch and str(Path(options.torch).absolute())
     groups = {}
@@ -58,6 +59,7 @@ def works(options):
     yield "Linear algebra, ms of a call", linalg.measured(options)
     if options.generation:
         yield "GPT-2 of 124 million parameters, ms of 71 steps", [("generation", generation.measured(options))]
+        yield "GPT-2 of 124 million parameters, ms of a step of training", [("1 x 64", training.measured(options))]
     yield "Programs, ms each", [("start to first result", start(options))]
 
 

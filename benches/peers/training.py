@@ -29,17 +29,18 @@ def main():
     if options.peer:
         return print("ms", {"jax": with_jax, "torch": with_torch}[options.peer](options))
     print(HEAD)
-    print(line(f"training, {options.batch} x {options.time}", measured(options)))
+    print(line(f"training, {options.batch} x {options.time}", measured(options, options.batch, options.time, options.calls)))
 
 
-def measured(options):
+def measured(options, batch=1, length=64, calls=10):
     """The milliseconds of each round."""
-    size = [str(options.batch), str(options.time)]
-    sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", options.device, "training.shf"]
-    arguments = ["training.py", "--device", options.device, "--calls", str(options.calls), "--batch", size[0], "--time", size[1], "--peer"]
+    device = getattr(options, "device", "cpu")
+    sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", device, "training.shf", "--"]
+    sizes = ["--calls", str(calls), "--batch", str(batch), "--time", str(length)]
+    arguments = ["training.py", "--device", device, *sizes, "--peer"]
     times = {"sheaf": [], "jax": [], "torch": []}
     for _ in range(options.rounds):
-        times["sheaf"].append(milliseconds([*sheaf, "--", str(options.calls), *size]))
+        times["sheaf"].append(milliseconds([*sheaf, str(calls), str(batch), str(length)]))
         times["jax"].append(milliseconds([sys.executable, *arguments, "jax"]))
         if options.torch:
             times["torch"].append(milliseconds([options.torch, *arguments, "torch"]))

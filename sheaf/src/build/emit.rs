@@ -130,7 +130,10 @@ pub fn vmfb(all: &[Built], goal: &BuildTarget, options: &BuildOptions) -> Result
     })?;
     let constants = program.plan.constants(program.made.candidate);
     if constants > 0 {
-        let message = format!("{constants} large constants of the function are arguments of the program");
+        let message = match constants {
+            1 => "a large constant of the function is an argument of the program".to_owned(),
+            _ => format!("{constants} large constants of the function are arguments of the program"),
+        };
         messages::warning(
             message,
             Some("pass them after the others, or make them arguments of the function"),
