@@ -33,11 +33,10 @@ def main():
 
 def measured(options):
     """The milliseconds of each round."""
-    device = getattr(options, "device", "cpu")
     times = {"sheaf": [], "jax": [], "torch": []}
     for _ in range(options.rounds):
-        times["sheaf"].append(milliseconds([options.sheaf.absolute(), "run", "--device", device, "generation.shf", "--", str(CALLS)]))
-        times["jax"].append(milliseconds([sys.executable, "generation.py", "--device", device, "--peer"]))
+        times["sheaf"].append(milliseconds([options.sheaf.absolute(), "run", "--device", options.device, "generation.shf", "--", str(CALLS)]))
+        times["jax"].append(milliseconds([sys.executable, "generation.py", "--device", options.device, "--peer"]))
     return times
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from peers import HEAD, line, milliseconds
+from peers import HEAD, in_torch, line, milliseconds
 
 # The work: its program, its second argument, and how many calls are timed in a round.
 LENGTHS = [100, 200, 400, 800, 1600, 3200, 6400]
@@ -87,9 +87,7 @@ def peer(name, work):
 
 
 def lstm_in_torch():
-    import torch
-
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch = in_torch("cpu")
     lstm, xs = torch.nn.LSTM(64, 128), torch.randn(50, 32, 64)
 
     def step(_):

@@ -59,15 +59,14 @@ def in_torch(device):
 
 def measured(options, works):
     """Each work with the milliseconds of its rounds."""
-    device = getattr(options, "device", "cpu")
     for work in works:
         times = {"sheaf": [], "jax": [], "torch": []}
         for _ in range(options.rounds):
-            sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", device, f"{work}.shf", "--", str(WORKS[work])]
+            sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", options.device, f"{work}.shf", "--", str(WORKS[work])]
             times["sheaf"].append(milliseconds(sheaf))
-            times["jax"].append(milliseconds([sys.executable, "peers.py", "--device", device, "--peer", "jax", work]))
+            times["jax"].append(milliseconds([sys.executable, "peers.py", "--device", options.device, "--peer", "jax", work]))
             if options.torch:
-                times["torch"].append(milliseconds([options.torch, "peers.py", "--device", device, "--peer", "torch", work]))
+                times["torch"].append(milliseconds([options.torch, "peers.py", "--device", options.device, "--peer", "torch", work]))
         yield work, times
 
 

@@ -40,6 +40,7 @@ def main():
     parser.add_argument("--torch", help="a Python with PyTorch; without one it is left out")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--generation", action="store_true", help="also a model of 124 million parameters, some minutes")
+    parser.set_defaults(device="cpu")
     options = parser.parse_args()
     options.torch = options.torch and str(Path(options.torch).absolute())
     groups = {}

@@ -34,10 +34,9 @@ def main():
 
 def measured(options, batch=1, length=64, calls=10):
     """The milliseconds of each round."""
-    device = getattr(options, "device", "cpu")
-    sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", device, "training.shf", "--"]
+    sheaf = [options.sheaf.absolute(), "run", "--jit", "always", "--device", options.device, "training.shf", "--"]
     sizes = ["--calls", str(calls), "--batch", str(batch), "--time", str(length)]
-    arguments = ["training.py", "--device", device, *sizes, "--peer"]
+    arguments = ["training.py", "--device", options.device, *sizes, "--peer"]
     times = {"sheaf": [], "jax": [], "torch": []}
     for _ in range(options.rounds):
         times["sheaf"].append(milliseconds([*sheaf, str(calls), str(batch), str(length)]))

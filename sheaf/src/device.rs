@@ -75,7 +75,7 @@ fn list(json: bool) -> Result<(), Failed> {
             Ok(found) => found,
             Err(error) => {
                 rows.push(absent(match error {
-                    // What was tried, and where, follows.
+                    // IREE's message without the places that it tried.
                     sheaf_runtime::Error::Driver { status, .. } => status
                         .message()
                         .split(';')

@@ -532,23 +532,13 @@ impl Lowering<'_> {
         if quirks::reduces_nothing(self.operand_type(0), axes) {
             return self.reshape();
         }
-        if quirks::is_extreme_of_signed(self, operation) {
-            let (x, ty) = (self.operand(0), self.operand_type(0).clone());
-            let found = quirks::extreme_of_signed(self, operation, &x, &ty, axes);
+        let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
+        if let Some(found) = quirks::extreme_of_signed(self, operation, &x, &from, axes) {
             return self
                 .line(&format!("stablehlo.reshape {found} : ({0}) -> {0}", self.result_type(0).mlir()));
         }
         let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
         let init = self.temporary(&format!("stablehlo.constant dense<{init}> : {scalar}"));
-        let reduction = |x: &str, from: &TensorType, axes: &[usize], to: &TensorType| {
-            format!(
-                "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = {} : ({}, {scalar}) -> {}",
-                dims_list(axes),
-                from.mlir(),
-                to.mlir(),
-            )
-        };
-        let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
         let mut axes = axes;
         let negative = quirks::sums_negatives(self, operation);
         if negative {
@@ -560,10 +550,10 @@ impl Lowering<'_> {
             let mut shape = from.shape.clone();
             shape.remove(*last);
             let rows = from.with_shape(shape);
-            x = self.temporary(&reduction(&x, &from, &[*last], &rows));
+            x = self.temporary(&reduction(operation, &init, &[*last], &x, &from, &rows));
             (from, axes) = (rows, rest);
         }
-        let mut text = reduction(&x, &from, axes, self.result_type(0));
+        let mut text = reduction(operation, &init, axes, &x, &from, self.result_type(0));
         if negative {
             let sum = self.temporary(&text);
             text = format!("stablehlo.negate {sum} : {}", self.result_type(0).mlir());
@@ -585,6 +575,24 @@ impl Lowering<'_> {
         }
         self.line(&format!("stablehlo.constant dense<{}> : {}", dense(value), self.result_type(0).mlir()));
     }
+}
+
+/// The text of a reduction of `x`, of type `from`, by a binary operation along axes, to `into`.
+pub fn reduction(
+    operation: &str,
+    init: &str,
+    axes: &[usize],
+    x: &str,
+    from: &TensorType,
+    into: &TensorType,
+) -> String {
+    format!(
+        "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = {} : ({}, {}) -> {}",
+        dims_list(axes),
+        from.mlir(),
+        TensorType::scalar(from.dtype).mlir(),
+        into.mlir(),
+    )
 }
 
 /// `[0, 1]`.

@@ -8,7 +8,7 @@ use super::{
     reduced_shape, zeros_for,
 };
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, dims_list, highest, lowest, quirks};
+use crate::stablehlo::{Lowering, dims_list, highest, lowest, quirks, reduction};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// An extreme.
@@ -79,11 +79,8 @@ impl ArgReduce {
             let best = to.splat(&ty, &best);
             select(to, nan, &best, &x, &ty)
         });
-        let found = if quirks::is_extreme_of_signed(to, extreme) {
-            quirks::extreme_of_signed(to, extreme, &numbers, &ty, &[self.axis])
-        } else {
-            self.reduced(to, extreme, &worst, &numbers, &ty)
-        };
+        let found = quirks::extreme_of_signed(to, extreme, &numbers, &ty, &[self.axis])
+            .unwrap_or_else(|| self.reduced(to, extreme, &worst, &numbers, &ty));
         let axes: Vec<usize> = (0..ty.shape.len()).filter(|axis| *axis != self.axis).collect();
         let found = to.temporary(&format!(
             "stablehlo.broadcast_in_dim {found}, dims = {} : ({}) -> {}",
@@ -115,15 +112,9 @@ impl ArgReduce {
 
     /// Writes a reduction of `x` along the axis; the name of the result.
     fn reduced(self, to: &mut Lowering<'_>, operation: &str, init: &str, x: &str, ty: &TensorType) -> String {
-        let scalar = TensorType::scalar(ty.dtype);
-        let init = to.splat(&scalar, init);
-        to.temporary(&format!(
-            "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = [{}] : ({}, {}) -> {}",
-            self.axis,
-            ty.mlir(),
-            scalar.mlir(),
-            to.result_type(0).with_dtype(ty.dtype).mlir()
-        ))
+        let init = to.splat(&TensorType::scalar(ty.dtype), init);
+        let result = to.result_type(0).with_dtype(ty.dtype);
+        to.temporary(&reduction(operation, &init, &[self.axis], x, ty, &result))
     }
 }
 

@@ -15,6 +15,7 @@ mod convolutions;
 mod cut;
 pub mod doubles;
 mod extremes;
+mod fusion;
 mod gathers;
 mod halves;
 mod kernels;
@@ -32,7 +33,8 @@ pub use blocks::ONE_MEMORY;
 pub use constants::in_buffer;
 pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
-pub use extremes::{extreme_of_signed, is_extreme_of_signed};
+pub use extremes::extreme_of_signed;
+pub use fusion::{apart_for_transpose, apart_from_reduction};
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
 pub use kernels::{accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, reshape_to_number};
@@ -40,7 +42,7 @@ pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
 pub use shaders::{divide_by_zero, log_plus_one};
-pub use sums::{apart_for_transpose, apart_from_reduction, reduces_by_axis, reduces_nothing, sums_negatives};
+pub use sums::{reduces_by_axis, reduces_nothing, sums_negatives};
 pub use turns::by_half_turns;
 pub use widened::widened;
 
@@ -440,7 +442,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 53,
         name: "uses of reductions in their kernel",
         reason: "For Vulkan a reduction and a use of its result along other axes than the first are one kernel, whose workgroups read what others have yet to compute: the result is in memory of its own.",
-        place: "lang/graph/src/stablehlo/quirks/sums.rs",
+        place: "lang/graph/src/stablehlo/quirks/fusion.rs",
         shown: Shown::Otherwise(
             "the programs run on a processor, where they are right: `tests/tests/examples/gpu.rs` runs those of Vulkan",
         ),
@@ -458,7 +460,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 55,
         name: "transpositions of positions",
         reason: "The transposition of the positions of a reduction of pairs is fused with it, which loses one of its two results, and the program is rejected: the positions are in memory of their own.",
-        place: "lang/graph/src/stablehlo/quirks/sums.rs",
+        place: "lang/graph/src/stablehlo/quirks/fusion.rs",
         shown: Shown::ByPrograms,
     },
 ];
