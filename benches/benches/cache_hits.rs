@@ -34,6 +34,7 @@ fn action(number: usize) -> Action {
         compiler_digest: Digest::of(b"3.13.0"),
         flags: (0..12).map(|i| format!("--some-flag-of-the-compiler-{i}=true")).collect(),
         alternatives: vec![],
+        tuned: None,
         device: "cpu".into(),
         cpu: Some(Cpu { arch: "x86_64".into(), features: (0..25).map(|i| format!("feature{i}")).collect() }),
         donation: [].into(),

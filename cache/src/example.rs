@@ -11,6 +11,7 @@ pub(crate) fn example(program: &str) -> Action {
         compiler_digest: Digest::of(b"3.13.0"),
         flags: vec![],
         alternatives: vec![],
+        tuned: None,
         device: "cuda".into(),
         cpu: None,
         donation: [].into(),

@@ -189,6 +189,7 @@ mod tests {
             compiler_digest: sheaf_foundation::Digest::of(b"3.13.0"),
             flags: vec!["--a".into(), "--iree-llvmcpu-target-cpu=x".into()],
             alternatives: vec![],
+            tuned: None,
             device: "cpu".into(),
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
             donation: [].into(),

@@ -31,11 +31,11 @@ pub struct BuildTarget {
 
 /// A specialised function with the candidates for its compilation, best first: each is the fallback of the one before.
 pub struct Plan {
-    unit: Unit,
+    pub(crate) unit: Unit,
     goal: BuildTarget,
-    candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<Candidate>,
     /// True if this machine can load the programs, and is to.
-    loads: bool,
+    pub(crate) loads: bool,
     /// The program that it must agree with, if its calls consume arguments.
     plain: Option<Plain>,
 }
@@ -155,6 +155,11 @@ impl Plan {
 }
 
 impl Engine {
+    /// Gives the candidates of a plan the flags of their tuning records, if a cache has some.
+    pub fn apply_records(&self, plan: &mut Plan) {
+        plan.candidates.iter_mut().for_each(|candidate| self.apply_record(&mut candidate.job));
+    }
+
     /// The plan for the program that a run makes of a function after some calls, if it does: results take the place of
     /// arguments. `made` is the plain one.
     pub fn donating(&self, plan: &Plan, made: &Made) -> Option<Plan> {
@@ -167,6 +172,7 @@ impl Engine {
         let of = |donations: &[Donation]| {
             let mut candidate = Candidate::new(model, &plan.unit, target, donations, plan.goal.compiler);
             retarget(&mut candidate.job, &plan.goal.destination, plan.goal.debug);
+            candidate.job.action.tuned.clone_from(&plan.candidates[made.candidate].job.action.tuned);
             candidate
         };
         Some(Plan {

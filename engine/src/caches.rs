@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sheaf_artifacts::{ActionKey, Leaf, Lookup};
+use sheaf_artifacts::{Action, ActionKey, Leaf, Lookup, Tuning};
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret};
 use sheaf_cache::{
-    BUDGET, CacheStats, Claim, Compilation, Exclusive, RemoteAddress, RemoteSettings, Remotes, SignedClaim,
-    Store, TrustedKeys, Upload, Wait, Wanted,
+    BUDGET, CacheStats, Claim, Compilation, Exclusive, Fetched, RemoteAddress, RemoteSettings, Remotes,
+    SignedClaim, Store, TrustedKeys, Upload, Wait, Wanted,
 };
 use sheaf_foundation::{Digest, SecretKey};
 use sheaf_lang::host::HostError;
@@ -218,18 +218,20 @@ impl Caches {
 
     /// A program from the store, with its digest.
     pub fn stored(&self, key: &ActionKey) -> Option<(Vec<u8>, Digest)> {
+        let (bytes, entry) = self.in_store(key)?;
+        self.count(|stats| {
+            stats.stored += 1;
+            stats.saved += entry.claim.seconds;
+        });
+        Some((bytes, entry.claim.vmfb.digest))
+    }
+
+    fn in_store(&self, key: &ActionKey) -> Option<(Vec<u8>, SignedClaim)> {
         match self.store.get(key) {
             Lookup::Hit { bytes, entry } => {
                 // The signer may have lost our trust since.
                 let is_ours = entry.signer.as_ref().is_none_or(|signer| self.trusted.knows(signer));
-                if !is_ours {
-                    return None;
-                }
-                self.count(|stats| {
-                    stats.stored += 1;
-                    stats.saved += entry.claim.seconds;
-                });
-                Some((bytes, entry.claim.vmfb.digest))
+                is_ours.then_some((bytes, entry))
             }
             Lookup::Miss(miss) => {
                 self.faults.report(&miss);
@@ -239,12 +241,22 @@ impl Caches {
     }
 
     fn fetch(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        let fetched = self.fetched(&job.action)?;
+        self.count(|stats| {
+            stats.fetched += 1;
+            stats.saved += fetched.signed.claim.seconds;
+        });
+        Some((fetched.vmfb, fetched.signed.claim.vmfb.digest))
+    }
+
+    /// The result of an action from a remote cache, kept in the store.
+    fn fetched(&self, wanted: &Action) -> Option<Fetched> {
         let remotes = self.remotes.borrow();
         let remotes = remotes.as_ref()?;
-        let action = action::described(&job.action)?;
-        let program = action::program(&job.action);
+        let action = action::described(wanted)?;
+        let program = action::program(wanted);
         let fetched = remotes.get(&Wanted {
-            key: job.action.key(),
+            key: wanted.key(),
             action: action.address,
             program: Address::of(program.as_bytes()),
             accepts: &|claim| !self.store.is_quarantined(claim),
@@ -253,14 +265,25 @@ impl Caches {
             self.faults.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
         }
         let fetched = fetched?;
-        self.count(|stats| {
-            stats.fetched += 1;
-            stats.saved += fetched.signed.claim.seconds;
-        });
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
             self.faults.warn(&e, NOT_KEPT, Some(e.remedy()));
         }
-        Some((fetched.vmfb, fetched.signed.claim.vmfb.digest))
+        Some(fetched)
+    }
+
+    /// The tuning record of a job's program, from the store or a remote cache.
+    pub fn tuning(&self, job: &Job) -> Option<Tuning> {
+        let record = job.action.tuning_record();
+        let in_store = self.in_store(&record.key()).map(|(bytes, _)| bytes);
+        let bytes = in_store.or_else(|| self.fetched(&record).map(|fetched| fetched.vmfb))?;
+        match Tuning::parse(&bytes) {
+            Ok(tuning) => Some(tuning),
+            Err(error) => {
+                let help = "`sheaf tune --again` measures it here";
+                self.faults.warn(&error, &format!("{} has its usual flags", job.name), Some(help));
+                None
+            }
+        }
     }
 
     /// Waits until no other process compiles the job.
@@ -286,15 +309,26 @@ impl Caches {
             stats.compiled += 1;
             stats.spent += run.seconds;
         });
-        let program = action::program(&job.action);
+        self.put(&job.name, job, &job.action, bytes, run);
+    }
+
+    /// Keeps the tuning record of a job's program likewise; `seconds` is what the measurements took.
+    pub fn keep_tuning(&self, job: &Job, tuning: &Tuning, seconds: f64) {
+        let run = CompileRun { seconds, alternative: 0 };
+        let name = format!("{} (tuning record)", job.name);
+        self.put(&name, job, &job.action.tuning_record(), &tuning.to_json(), run);
+    }
+
+    fn put(&self, name: &str, job: &Job, of: &Action, bytes: &[u8], run: CompileRun) {
+        let program = action::program(of);
         let compilation = Compilation {
-            function: job.name.clone(),
+            function: name.to_owned(),
             inputs: job.specialisation.inputs.iter().map(Leaf::ty).collect(),
             alternative: run.alternative,
             seconds: run.seconds,
             time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         };
-        let claim = Claim::new(&job.action, program.as_bytes(), bytes, compilation);
+        let claim = Claim::new(of, program.as_bytes(), bytes, compilation);
         let signed = SignedClaim::new(claim, self.key.as_deref());
         match self.store.put(&signed, program.as_bytes(), bytes) {
             Ok(()) => self.added.set(self.added.get() + 1),
@@ -313,7 +347,7 @@ impl Caches {
             }
             return;
         }
-        let Some(described) = action::described(&job.action) else { return };
+        let Some(described) = action::described(of) else { return };
         let mut blobs = described.blobs;
         blobs.push((Address::of(bytes), bytes.to_vec().into()));
         remotes.put(Upload { action: described.address, signed, blobs });

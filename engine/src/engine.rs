@@ -81,7 +81,7 @@ pub struct Engine {
     pub(crate) compile_service: CompileService,
     /// Donating programs that are compiled beside the run.
     background: HashMap<ActionKey, Background>,
-    recompile: bool,
+    pub(crate) recompile: bool,
 }
 
 impl Engine {
@@ -101,6 +101,17 @@ impl Engine {
                 home, settings, &secrets, compiler, strict, worker, reporter,
             )?,
         })
+    }
+
+    /// The candidates for a unit with the flags of their tuning records, best first, and the reason for the placement.
+    fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
+        let (mut candidates, why) = self.loader.candidates(unit);
+        for Candidate { job, .. } in &mut candidates {
+            if !self.is_settled(job) {
+                self.apply_record(job);
+            }
+        }
+        (candidates, why)
     }
 
     /// The first of the candidates that `__sheaf__` or the store holds and that loads, else the first that compiles
@@ -126,7 +137,7 @@ impl Engine {
                     Err(failure) => failure,
                 },
                 Compiled::Rejected { error, remedy } => Failure::compiler(error, remedy),
-                Compiled::NoCompiler => return Ok(None),
+                Compiled::NoCompiler => return Ok(self.without_records(unit, candidates)),
             };
             first.get_or_insert_with(|| failure.clone());
             last = Some(failure);
@@ -136,6 +147,16 @@ impl Engine {
             self.compile_service.give_up(&candidates[0].job.name, &error, &remedy)?;
         }
         Ok(None)
+    }
+
+    /// The first of the candidates whose program without a tuning record is in a cache: there is no compiler for the one with it.
+    fn without_records(&self, unit: &Unit, candidates: &[Candidate]) -> Option<Loaded> {
+        let look = |job: &Job| {
+            let mut job = job.clone();
+            job.action.tuned.take()?;
+            self.find(&job)
+        };
+        self.loader.found(unit, candidates, look)
     }
 
     /// The program that another process compiled, tried and kept while this one waited for its turn.
@@ -273,12 +294,12 @@ impl Backend for Engine {
             self.loader.refusal = Refusal::NotBuilt;
             return Ok(found);
         }
-        let (candidates, why) = self.loader.candidates(unit);
+        let (candidates, why) = self.candidates(unit);
         Ok(self.obtain(unit, &candidates)?.map(|loaded| loaded.placed(why)))
     }
 
     fn prepare_twin(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let (candidates, why) = self.loader.candidates(unit);
+        let (candidates, why) = self.candidates(unit);
         self.compile_service.set_for_observer(true);
         let obtained = self.obtain(unit, &candidates);
         self.compile_service.set_for_observer(false);
@@ -317,7 +338,8 @@ impl Backend for Engine {
     ) -> Result<DonatingProgram, HostError> {
         let program: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let Ok(loaded) = program.downcast::<Loaded>() else { return Ok(DonatingProgram::None) };
-        let candidate = self.loader.donating_candidate(unit, donations, &loaded);
+        let mut candidate = self.loader.donating_candidate(unit, donations, &loaded);
+        self.tune_donating(unit, &mut candidate, &loaded);
         // Buffers that it keeps would not be unshared.
         loaded.release();
         let key = candidate.job.action.key();

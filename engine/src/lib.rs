@@ -62,6 +62,7 @@ mod report;
 mod session;
 mod settings;
 mod trial;
+mod tune;
 mod worker;
 
 pub use action::described;
@@ -82,4 +83,5 @@ pub use sheaf_loader::{DevicePolicy, Donate, Job, Kernels, PlacementPolicy, Repo
 pub use sheaf_project::{Home, Options, Project};
 pub use sheaf_syntax::Sources;
 pub use sheaf_syntax::diagnostic::Diagnostic;
+pub use tune::{Trial, TrialOutcome, Tuned};
 pub use worker::{COMPILE_WORKER, WorkerCommand, answer_compile_worker, this_program};

@@ -51,11 +51,41 @@ pub fn takes_much(unit: &Unit) -> bool {
 /// At one time there are the arguments and results of one call on the device, the results of another, and one tensor in
 /// host memory.
 pub fn agrees(device: &Device, unit: &Unit, plain: &Loaded, donating: &Loaded) -> Result<bool, Error> {
+    agree(device, unit, [plain, donating], same)
+}
+
+/// True if two programs give the same results for numbers that are always the same: no number of a result differs by more than
+/// `tolerance` times the largest of it.
+pub fn agrees_within(
+    device: &Device,
+    unit: &Unit,
+    programs: [&Loaded; 2],
+    tolerance: f64,
+) -> Result<bool, Error> {
+    agree(device, unit, programs, |a, b| is_within(a, b, tolerance))
+}
+
+fn is_within(a: &HostTensor, b: &HostTensor, tolerance: f64) -> bool {
+    let finite = |t: &HostTensor, i: usize| Some(t.element_f64(i)).filter(|x| x.is_finite());
+    let largest = (0..a.count()).filter_map(|i| finite(a, i)).fold(0.0, |most: f64, x| most.max(x.abs()));
+    a.dtype().is_float()
+        && (0..a.count()).all(|i| match (finite(a, i), finite(b, i)) {
+            (Some(x), Some(y)) => (x - y).abs() <= tolerance * largest,
+            _ => a.element_f64(i).total_cmp(&b.element_f64(i)).is_eq(),
+        })
+}
+
+fn agree(
+    device: &Device,
+    unit: &Unit,
+    [plain, other]: [&Loaded; 2],
+    near: impl Fn(&HostTensor, &HostTensor) -> bool,
+) -> Result<bool, Error> {
     for trial in 0..TRIALS {
         let Some(expected) = results(device, unit, plain, trial)? else { return Ok(false) };
-        let Some(given) = results(device, unit, donating, trial)? else { return Ok(false) };
+        let Some(given) = results(device, unit, other, trial)? else { return Ok(false) };
         for ((a, b), ty) in expected.iter().zip(&given).zip(&plain.results) {
-            if !are_near(a, b, ty)? {
+            if !are_near(a, b, ty, &near)? {
                 return Ok(false);
             }
         }
@@ -133,7 +163,9 @@ fn results(
     }
     frame.invoke()?;
     let all = frame.take_results()?;
-    (0..unit.inputs.len()).for_each(|i| frame.unset(i));
+    drop(frame);
+    // What the frame holds no more, the program must not take for set.
+    program.release();
     for (i, buffer) in kept {
         let argument = argument(i);
         if !all_pieces(&buffer, |start, piece| Ok(argument.bytes()[start..].starts_with(piece)))? {
@@ -183,14 +215,19 @@ pub fn same(a: &HostTensor, b: &HostTensor) -> bool {
     elements(a).zip(elements(b)).all(|(x, y)| near(x, y))
 }
 
-/// [`same`] for buffers of that type. They are brought to the host only if they are not equal.
-fn are_near(a: &sheaf_runtime::Buffer, b: &sheaf_runtime::Buffer, ty: &TensorType) -> Result<bool, Error> {
+/// True if buffers of that type are equal or `near`. They are brought to the host only if they are not equal.
+fn are_near(
+    a: &sheaf_runtime::Buffer,
+    b: &sheaf_runtime::Buffer,
+    ty: &TensorType,
+    near: impl Fn(&HostTensor, &HostTensor) -> bool,
+) -> Result<bool, Error> {
     if are_equal(a, b)? {
         return Ok(true);
     }
     let tensor =
         |buffer: &sheaf_runtime::Buffer| buffer.read().map(|bytes| HostTensor::from_bytes(ty, &bytes));
-    Ok(tensor(a)?.zip(tensor(b)?).is_some_and(|(a, b)| same(&a, &b)))
+    Ok(tensor(a)?.zip(tensor(b)?).is_some_and(|(a, b)| near(&a, &b)))
 }
 
 /// True if two buffers have the same bytes.

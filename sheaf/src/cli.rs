@@ -60,6 +60,11 @@ pub enum Command {
                       sheaf build --emit stablehlo train.shf forward"
     )]
     Build(BuildOptions),
+    /// Measure each program with sets of the compiler's flags, and keep the fastest, for this machine and all that share its cache
+    #[command(
+        after_help = "Examples:\n  sheaf tune train.shf\n  sheaf run train.shf --record shapes.json && sheaf tune train.shf --shapes shapes.json"
+    )]
+    Tune(TuneOptions),
     /// Compare compiled programs with their manifest, and with what the compiler makes of the sources now
     #[command(
         after_help = "Examples:\n  sheaf verify train.shf\n  sheaf verify train.shf --rebuild --shapes shapes.json\n  \
@@ -331,9 +336,37 @@ pub struct BuildOptions {
     /// Compile anew, whatever __sheaf__ and the cache hold
     #[arg(long)]
     pub recompile: bool,
+    /// First measure each program that has no tuning record, as `sheaf tune` does
+    #[arg(long, conflicts_with_all = ["emit", "recompile"])]
+    pub tune: bool,
     /// Leave out the checks of indices: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
+    /// Dependencies
+    #[command(flatten)]
+    pub lock: LockOptions,
+    /// Sources of compilers and compiled programs
+    #[command(flatten)]
+    pub network: NetworkOptions,
+}
+
+/// Options of `sheaf tune`.
+#[derive(Args, Clone, Debug)]
+pub struct TuneOptions {
+    /// The program; without one, the main program of the package
+    pub file: Option<PathBuf>,
+    /// Functions; without any, all with typed parameters and all that were recorded
+    #[arg(value_name = "FUNCTION")]
+    pub functions: Vec<String>,
+    /// Record of a run, written with --record
+    #[arg(long, value_name = "SHAPES.json")]
+    pub shapes: Option<PathBuf>,
+    /// Measure programs that have a tuning record too
+    #[arg(long)]
+    pub again: bool,
+    /// Print what was measured and built as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Dependencies
     #[command(flatten)]
     pub lock: LockOptions,

@@ -10,6 +10,7 @@ fn main() -> ExitCode {
         Command::Run(options) => sheaf::run::run(&options),
         Command::Replay(options) => sheaf::replay::replay(&options),
         Command::Build(options) => sheaf::build::build(&options),
+        Command::Tune(options) => sheaf::build::tune(&options),
         Command::Verify(options) => sheaf::build::verify(&options),
         Command::Step(command) => sheaf::step::step(&command),
         Command::Bundle(command) => sheaf::bundle::bundle(&command),

@@ -230,7 +230,7 @@ TOGETHER = 24
 
 def answers(group, tolerance=TOLERANCE, nudge=NUDGE):
     """Examples of a group of questions, with operands at which the comparison is fair."""
-    for _ in range(8):
+    for _ in range(16):
         for question in group:
             question.draw()
         functions = [q.function for q in group]
@@ -258,7 +258,8 @@ def unfair(function, arguments, values, random, tolerance=TOLERANCE, by=NUDGE):
         return (a.astype("float64") * (1 + by * random.choice([-1, 1], a.shape))).astype(a.dtype)
 
     doubtful = []
-    moved = [function(jax.tree.map(nudge, arguments)) for _ in range(2)]
+    # Of 8,859 examples, two nudges let one pass whose two answers were each as far from that in f64 as from each other.
+    moved = [function(jax.tree.map(nudge, arguments)) for _ in range(4)]
     for i, value in enumerate(values):
         if not all(near(a, b, tolerance) for m in moved for a, b in zip(jax.tree.leaves(value), jax.tree.leaves(m[i]), strict=True)):
             doubtful.append(i)

@@ -32,6 +32,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::locations::strip_locations;
+use crate::tuning::TuningFlag;
 use sheaf_foundation::{Digest, DigestError};
 
 /// The version of the key's encoding, itself part of the key.
@@ -55,6 +56,9 @@ pub struct Action {
     /// Sets of further flags in the order in which they are tried: the program is that of the first set with which the
     /// compiler succeeds. Empty if `flags` is the complete list.
     pub alternatives: Vec<Vec<String>>,
+    /// The flags of a tuning record, which are the first of all alternatives; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<BTreeSet<TuningFlag>>,
     /// The target device kind: `cpu`, `cuda`, `vulkan` or `metal`.
     pub device: String,
     /// The target CPU, if the device is one.
@@ -138,16 +142,35 @@ impl Action {
 
     /// The complete command lines of the compiler, in the order in which they are tried; at least one.
     pub fn attempts(&self) -> Vec<Vec<String>> {
-        if self.alternatives.is_empty() {
+        let alternatives = self.all_alternatives();
+        if alternatives.is_empty() {
             return vec![self.flags.clone()];
         }
-        self.alternatives.iter().map(|further| [&self.flags[..], further].concat()).collect()
+        alternatives.iter().map(|further| [&self.flags[..], further].concat()).collect()
+    }
+
+    /// The alternatives, those of a tuning record first.
+    pub fn all_alternatives(&self) -> Vec<Vec<String>> {
+        let Some(tuned) = &self.tuned else { return self.alternatives.clone() };
+        let tuned: Vec<String> = tuned.iter().map(|flag| flag.flag().to_owned()).collect();
+        let none = [Vec::new()];
+        let others = if self.alternatives.is_empty() { &none[..] } else { &self.alternatives };
+        let others = others.iter().filter(|other| **other != tuned).cloned();
+        std::iter::once(tuned.clone()).chain(others).collect()
+    }
+
+    /// The key without the flags of a tuning record; `None` if there are none, or they make no difference.
+    pub fn untuned_key(&self) -> Option<ActionKey> {
+        let untuned = Action { tuned: None, ..self.clone() };
+        let differs = self.tuned.is_some() && untuned.attempts() != self.attempts();
+        differs.then(|| untuned.key())
     }
 
     fn flag_bytes(&self) -> Vec<u8> {
+        let alternatives = self.all_alternatives();
         let mut bytes = list(&self.flags);
-        bytes.extend(number(self.alternatives.len() as u64));
-        self.alternatives.iter().for_each(|further| bytes.extend(list(further)));
+        bytes.extend(number(alternatives.len() as u64));
+        alternatives.iter().for_each(|further| bytes.extend(list(further)));
         bytes
     }
 
@@ -195,6 +218,7 @@ mod tests {
             compiler_digest: Digest::of(b"3.13.0"),
             flags: vec!["--a=1".into(), "--b".into()],
             alternatives: vec![vec!["--c".into()], vec![]],
+            tuned: None,
             device: "cpu".into(),
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["sse4.2", "avx2"].map(String::from).into() }),
             donation: [Donation { argument: 10, output: 1 }, Donation { argument: 2, output: 0 }].into(),
@@ -263,6 +287,34 @@ mod tests {
         assert_eq!(sample().attempts(), [vec!["--a=1", "--b", "--c"], vec!["--a=1", "--b"]]);
         let plain = Action { alternatives: vec![], ..sample() };
         assert_eq!(plain.attempts(), [["--a=1", "--b"]]);
+    }
+
+    #[test]
+    fn flags_of_a_tuning_record_are_tried_first() {
+        assert_differs("flags", |action| action.tuned = Some([TuningFlag::Im2col].into()));
+        let tuned = |tuned: &[TuningFlag], alternatives: &[Vec<String>]| Action {
+            tuned: Some(tuned.iter().copied().collect()),
+            alternatives: alternatives.to_vec(),
+            ..sample()
+        };
+        let im2col = vec![TuningFlag::Im2col.flag().to_owned()];
+        let tiles = vec![TuningFlag::DataTiling.flag().to_owned()];
+        let none = Vec::new();
+        assert_eq!(tuned(&[TuningFlag::Im2col], &[]).all_alternatives(), [im2col.clone(), none.clone()]);
+        let default = [tiles.clone(), none.clone()];
+        assert_eq!(
+            tuned(&[TuningFlag::Im2col], &default).all_alternatives(),
+            [im2col, tiles.clone(), none.clone()]
+        );
+        assert_eq!(tuned(&[], &default).all_alternatives(), [none, tiles]);
+        // As without a record.
+        let same = tuned(&[TuningFlag::DataTiling], &default);
+        assert_eq!(same.key(), Action { tuned: None, ..same.clone() }.key());
+        assert_eq!(same.untuned_key(), None);
+        let other = tuned(&[], &default);
+        assert_eq!(other.untuned_key(), Some(same.key()));
+        assert_eq!(other.tuning_record().key(), same.tuning_record().key());
+        assert_ne!(same.tuning_record().key(), same.key());
     }
 
     #[test]

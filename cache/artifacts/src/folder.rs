@@ -133,7 +133,7 @@ impl ArtifactFolder {
         &self.folder
     }
 
-    /// The compiled program with this key, its digest checked.
+    /// The compiled program with this key, or with it but for a tuning record, its digest checked.
     pub fn find(&self, key: &ActionKey) -> Lookup<Entry> {
         let mut state = self.state();
         // The cached manifest usually suffices; on a miss, another process may have written since.
@@ -202,6 +202,15 @@ impl ArtifactFolder {
         Ok(entry)
     }
 
+    /// True if the folder lists a program with this key; its file is not checked.
+    pub fn lists(&self, key: &ActionKey) -> bool {
+        let mut state = self.state();
+        if state.manifest.is_none() {
+            state.manifest = self.manifest().ok();
+        }
+        state.manifest.as_ref().is_some_and(|manifest| manifest.entry(key).is_some())
+    }
+
     /// All entries listed in the folder; their files are not checked. Empty if the folder does not exist.
     pub fn entries(&self) -> Result<Vec<Entry>, Miss> {
         match self.manifest() {
@@ -212,8 +221,7 @@ impl ArtifactFolder {
     }
 
     fn load(&self, manifest: &Manifest, key: &ActionKey) -> Result<(Vec<u8>, Entry), Miss> {
-        let entry = manifest.entries.iter().find(|entry| entry.key == *key);
-        let entry = entry.ok_or_else(|| Miss::Absent { folder: self.folder.clone() })?;
+        let entry = manifest.entry(key).ok_or_else(|| Miss::Absent { folder: self.folder.clone() })?;
         if !file_name::is_plain(&entry.file) {
             return Err(Miss::UnsafeName { path: self.manifest_path(), name: entry.file.clone() });
         }

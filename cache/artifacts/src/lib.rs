@@ -19,6 +19,7 @@ mod locations;
 mod manifest;
 mod miss;
 mod pretty;
+mod tuning;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION};
 pub use folder::{ArtifactFolder, FolderError, LOCK_FILE, MANIFEST_FILE};
@@ -27,3 +28,4 @@ pub use locations::strip_locations;
 pub use manifest::{Check, Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
+pub use tuning::{Tuning, TuningError, TuningFlag, is_tuning_record};

@@ -94,6 +94,9 @@ pub struct Entry {
     pub size: u64,
     /// The key of the action that made it.
     pub key: ActionKey,
+    /// The key of that action without the flags of a tuning record, if there is one: a machine without it finds the program by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untuned: Option<ActionKey>,
     /// The digest of the program part of that key ([`Action::program_digest`]).
     pub program: Digest,
     /// The release of the compiler that made it.
@@ -138,10 +141,11 @@ impl Entry {
             digest: Digest::of(bytes),
             size: bytes.len() as u64,
             key: action.key(),
+            untuned: action.untuned_key(),
             program: action.program_digest(),
             toolchain: action.compiler.clone(),
             flags: action.flags.clone(),
-            alternatives: action.alternatives.clone(),
+            alternatives: action.all_alternatives(),
             cpu: action.cpu.clone(),
             debug: action.debug,
             donation: action.donation.iter().copied().collect(),
@@ -211,6 +215,12 @@ impl Manifest {
         }
         let Read { entries } = serde_json::from_slice(&json).map_err(damaged)?;
         Ok(Self { entries })
+    }
+
+    /// The entry for this key: the program with the flags of a tuning record, if there is one.
+    pub fn entry(&self, key: &ActionKey) -> Option<&Entry> {
+        let tuned = self.entries.iter().find(|entry| entry.untuned == Some(*key));
+        tuned.or_else(|| self.entries.iter().find(|entry| entry.key == *key))
     }
 
     /// The manifest's JSON, independent of the order in which entries were recorded.

@@ -15,6 +15,7 @@ pub fn action(program: &str) -> Action {
         compiler_digest: sheaf_foundation::Digest::of(b"3.13.0"),
         flags: vec!["--iree-input-type=stablehlo".into()],
         alternatives: vec![],
+        tuned: None,
         device: "cpu".into(),
         cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
         donation: [].into(),

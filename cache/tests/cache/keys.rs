@@ -38,6 +38,7 @@ fn keys_are_what_they_always_were() {
             compiler_digest: fields.compiler_digest,
             flags: fields.flags,
             alternatives: fields.alternatives,
+            tuned: None,
             device: fields.device,
             cpu: fields.cpu,
             donation: fields.donation.into_iter().map(donation).collect(),

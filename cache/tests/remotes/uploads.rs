@@ -35,6 +35,7 @@ fn upload(name: &str, size: usize) -> Upload {
         compiler_digest: Digest::of(b"3.13.0"),
         flags: vec![],
         alternatives: vec![],
+        tuned: None,
         device: "cuda".into(),
         cpu: None,
         donation: [].into(),

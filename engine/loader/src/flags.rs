@@ -1,18 +1,19 @@
 //! Flags of the compiler that pay for some programs only, by the operations of their graphs.
 
+use sheaf_artifacts::TuningFlag;
 use sheaf_graph::graph::{Graph, adds_rows, gains_by_tiles};
 use sheaf_graph::primitives::Convolution;
 
-/// Operands of products are packed into tiles first. A 1024x1024 product takes 0.3 to 0.4 of the time with it, a small
-/// or narrow one up to twice the time (`docs/benchmarks.md`).
-const DATA_TILING: &str = "--iree-opt-data-tiling=true";
+/// Packed operands: a 1024x1024 product takes 0.3 to 0.4 of the time, a small or narrow one up to twice the time
+/// (`docs/benchmarks.md`).
+const DATA_TILING: &str = TuningFlag::DataTiling.flag();
 
-/// Convolutions become products of patches: 0.1 to 0.3 of the time, their gradients included.
-const IM2COL: &str = "--iree-global-opt-use-im2col-for-convs";
+/// Products of patches: convolutions take 0.1 to 0.3 of the time, their gradients included.
+const IM2COL: &str = TuningFlag::Im2col.flag();
 
-/// Sums along the last axis are made of as many as a vector holds: 0.4 to 0.7 of the time, and they are more exact. All
-/// that long ones add up is an `f64` (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
-const REORDER: &str = "--iree-llvmcpu-reassociate-fp-reductions=true";
+/// Sums of vectors along the last axis: 0.4 to 0.7 of the time, and they are more exact. All that long ones add up is an `f64`
+/// (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
+const REORDER: &str = TuningFlag::ReassociateReductions.flag();
 
 /// The sets of further flags to compile `graph` with, in the order in which to try them; empty if there is no choice.
 /// The last set is empty: the compiler fails on some programs with any flag (Q42).

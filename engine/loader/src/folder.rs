@@ -100,6 +100,11 @@ impl ProgramFolder {
         }
     }
 
+    /// True if its manifest lists a program with this key, or with it but for a tuning record.
+    pub fn lists(&self, key: &ActionKey) -> bool {
+        self.folder.lists(key)
+    }
+
     /// The program of a job, or one that was built for any processor with features that this one has, the most capable
     /// first.
     pub fn find_for(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
@@ -137,12 +142,7 @@ pub fn portable(job: &Job) -> impl Iterator<Item = Job> + '_ {
     let is_host = job.action.device == Destination::HOST.device();
     let processors = if is_host { Processor::portable() } else { Vec::new() };
     processors.into_iter().map(|processor| {
-        let mut job = Job {
-            name: job.name.clone(),
-            action: job.action.clone(),
-            specialisation: job.specialisation.clone(),
-            limit: job.limit,
-        };
+        let mut job = job.clone();
         retarget(&mut job, &Destination::Cpu(processor), false);
         job
     })

@@ -12,6 +12,7 @@ use sheaf_target::{COMPILER, Destination, Release};
 use super::flags::alternatives;
 
 /// One compilation.
+#[derive(Clone)]
 pub struct Job {
     /// The function's name with its transformation, for people.
     pub name: String,
@@ -21,7 +22,13 @@ pub struct Job {
     pub specialisation: Specialisation,
     /// A time limit for the compiler, besides the one for all programs.
     pub limit: Option<Duration>,
+    /// True if the compiler's flags may make a difference to the time of a call: for programs of some work on a processor, unless
+    /// they are written as kernels.
+    pub tunable: bool,
 }
+
+/// Minimum work of a program for which flags are measured: calls of less are over in some ten microseconds.
+const TUNED_WORK: u64 = 100_000;
 
 /// Time limit for a program that the compiler may reject: it takes some seconds for a kernel that is written out or for loops in
 /// blocks, or does not end (Q43). Another form of the program is next.
@@ -48,6 +55,7 @@ pub fn job(
         compiler_digest: Digest(sheaf_target::compiler_digest(release).unwrap_or_default()),
         flags,
         alternatives: if module.features.kernels { Vec::new() } else { alternatives(&unit.graph) },
+        tuned: None,
         device: compile_for.device.to_string(),
         cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
         donation: donations
@@ -77,7 +85,8 @@ pub fn job(
         format!("{} ({})", unit.function, unit.transform)
     };
     let limit = module.features.may_be_rejected().then_some(MAY_BE_REJECTED);
-    Job { name, action, specialisation, limit }
+    let tunable = !module.features.kernels && unit.graph.cost() >= TUNED_WORK;
+    Job { name, action, specialisation, limit, tunable }
 }
 
 fn check(check: &host::Checked) -> Check {
@@ -102,6 +111,7 @@ pub fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
     job.action.flags = destination.flags(&job.action.flags, debug);
     if cpu.is_none() {
         job.action.alternatives.clear();
+        job.tunable = false;
     }
     job.action.device = destination.device().into();
     job.action.cpu = cpu

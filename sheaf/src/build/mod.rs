@@ -13,14 +13,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_artifacts::{ActionKey, ArtifactFolder};
-use sheaf_engine::{BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan};
+use sheaf_engine::{
+    BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan, Trial, Tuned,
+};
 use sheaf_lang::eval::{AbstractValue, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
 use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::visible::visible;
 use sheaf_target::{Destination, Processor};
 use sheaf_toolchain::{CompileError, Toolchain};
 
-use crate::cli::{BuildOptions, Emit, PullOptions};
+use crate::cli::{BuildOptions, Emit, PullOptions, TuneOptions};
 use crate::evaluator::{
     Failed, compile_service, engine_config, home, interpreter, on_large_stack, project_of, report_error,
     settings, worker,
@@ -56,7 +59,37 @@ pub fn build(options: &BuildOptions) -> ExitCode {
     if options.output.is_some() && options.emit != Some(Emit::Vmfb) {
         return wrong("--output is for --emit vmfb: the other forms are printed", "send them on with > FILE");
     }
-    on_large_stack(|| build_here(options, None, false))
+    if options.tune && (options.device != Destination::HOST || options.cpu != Processor::Host) {
+        return wrong(
+            "--tune measures programs, which this machine must run",
+            "leave out --device and --cpu",
+        );
+    }
+    let extent = if options.tune { Extent::Tune { again: false } } else { Extent::Build };
+    on_large_stack(|| build_here(options, None, extent))
+}
+
+/// Measures programs with sets of flags, and builds them with the fastest.
+pub fn tune(options: &TuneOptions) -> ExitCode {
+    let TuneOptions { file, functions, shapes, again, json, lock, network } = options.clone();
+    let options = BuildOptions {
+        file,
+        functions,
+        shapes,
+        emit: None,
+        output: None,
+        device: Destination::HOST,
+        cpu: Processor::Host,
+        debug: false,
+        jobs: None,
+        json,
+        recompile: false,
+        tune: true,
+        no_bounds_check: false,
+        lock,
+        network,
+    };
+    on_large_stack(|| build_here(&options, None, Extent::Tune { again }))
 }
 
 /// Fetches the programs that a build would compile; it is an error if a cache does not have something.
@@ -74,19 +107,34 @@ pub fn pull(options: &PullOptions) -> ExitCode {
         jobs: None,
         json,
         recompile: false,
+        tune: false,
         no_bounds_check: false,
         lock,
         network,
     };
-    on_large_stack(|| build_here(&options, None, true))
+    on_large_stack(|| build_here(&options, None, Extent::Fetch))
 }
 
 /// Compiles ahead into a folder of compiled programs other than the project's.
 pub fn into_folder(options: &BuildOptions, artifacts: &Path) -> Result<(), Failed> {
-    build_here(options, Some(artifacts), false)
+    build_here(options, Some(artifacts), Extent::Build)
 }
 
-fn build_here(options: &BuildOptions, artifacts: Option<&Path>, fetch: bool) -> Result<(), Failed> {
+/// The extent of a build.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Only programs in the caches.
+    Fetch,
+    /// Others are compiled.
+    Build,
+    /// Programs are measured with sets of flags first.
+    Tune {
+        /// Those that have a tuning record too.
+        again: bool,
+    },
+}
+
+fn build_here(options: &BuildOptions, artifacts: Option<&Path>, extent: Extent) -> Result<(), Failed> {
     let (file, project) = match &options.file {
         Some(file) => (file.clone(), project_of(file)?),
         None => main_program()?,
@@ -97,7 +145,7 @@ fn build_here(options: &BuildOptions, artifacts: Option<&Path>, fetch: bool) -> 
     if options.emit == Some(Emit::Forms) {
         return emit::forms(interp, &file, &text, &options.functions[0]);
     }
-    let mut builder = Builder { options, artifacts, fetch, failures: Vec::new(), interpreted: Vec::new() };
+    let mut builder = Builder { options, artifacts, extent, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {
         Ok(()) => builder.run(&mut interp, &project),
@@ -124,6 +172,8 @@ struct Specialised {
     name: FunctionName,
     /// Other functions that become the same program.
     same: Vec<String>,
+    /// The outcome of its tuning, if that was wanted.
+    tuned: Option<Tuned>,
 }
 
 /// Need for a program, and the consequence of a failure.
@@ -140,8 +190,7 @@ struct Builder<'a> {
     options: &'a BuildOptions,
     /// Folder of the programs; `None` for the project's.
     artifacts: Option<&'a Path>,
-    /// Only programs in the caches.
-    fetch: bool,
+    extent: Extent,
     failures: Vec<(String, Diagnostic)>,
     interpreted: Vec<(String, Diagnostic)>,
 }
@@ -161,7 +210,7 @@ impl Builder<'_> {
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
             return emit::text(interp, &orders, form, &goal);
         }
-        let plans = self.plans(interp, &orders, &goal);
+        let mut plans = self.plans(interp, &orders, &goal);
         let compile_service = compile_service(home.clone(), settings.clone(), compiler)?;
         let folder = self.artifacts.map_or_else(|| project.artifact_folder(), Path::to_owned);
         let artifacts = ArtifactFolder::owned(folder, project.owners.clone());
@@ -170,16 +219,19 @@ impl Builder<'_> {
             strict: true,
             ..engine_config(home, artifacts, settings, compiler)?
         };
-        let engine = Engine::new(config).map_err(report_error)?;
-        if self.fetch {
+        let mut engine = Engine::new(config).map_err(report_error)?;
+        if self.extent == Extent::Fetch {
             engine.be_patient();
+        }
+        for specialised in &mut plans {
+            self.tune(&mut engine, specialised)?;
         }
         let mut built = self.compile(interp, &engine, &compile_service, plans, Need::Wanted)?;
         if options.emit.is_none() {
             // Programs that a run would make after some calls.
             let in_place = built.iter().filter_map(|b| {
                 let plan = engine.donating(&b.plan, &b.made)?;
-                Some(Specialised { plan, name: b.name.clone(), same: Vec::new() })
+                Some(Specialised { plan, name: b.name.clone(), same: Vec::new(), tuned: None })
             });
             let in_place = in_place.collect();
             built.extend(self.compile(interp, &engine, &compile_service, in_place, Need::Welcome)?);
@@ -261,7 +313,8 @@ impl Builder<'_> {
                         match known.entry(plan.key()) {
                             Entry::Vacant(place) => {
                                 place.insert(plans.len());
-                                plans.push(Specialised { plan, name: name.clone(), same: Vec::new() });
+                                let (name, same, tuned) = (name.clone(), Vec::new(), None);
+                                plans.push(Specialised { plan, name, same, tuned });
                             }
                             Entry::Occupied(place) => {
                                 let first = &mut plans[*place.get()];
@@ -291,6 +344,18 @@ impl Builder<'_> {
         plans
     }
 
+    /// Gives a plan the flags of its tuning record, which is made now if that is wanted.
+    fn tune(&self, engine: &mut Engine, specialised: &mut Specialised) -> Result<(), Failed> {
+        let Extent::Tune { again } = self.extent else {
+            engine.apply_records(&mut specialised.plan);
+            return Ok(());
+        };
+        let name = specialised.plan.name().to_owned();
+        let progress = |trial: &Trial| eprintln!("{}", visible(&show::trial(&name, trial)));
+        specialised.tuned = Some(engine.tune(&mut specialised.plan, again, progress).map_err(report_error)?);
+        Ok(())
+    }
+
     /// Takes programs from the caches, and compiles the rest.
     fn compile(
         &mut self,
@@ -307,7 +372,7 @@ impl Builder<'_> {
                 if self.options.recompile { None } else { engine.kept(plan, keep).map_err(report_error)? };
             made.push(kept.map(|made| (made, false)));
         }
-        if self.fetch {
+        if self.extent == Extent::Fetch {
             let absent = made.iter().zip(&plans).filter(|(made, _)| made.is_none() && need == Need::Wanted);
             let names: Vec<String> = absent.map(|(_, plan)| plan.plan.name().to_owned()).collect();
             for name in names {
@@ -316,9 +381,10 @@ impl Builder<'_> {
                     Diagnostic::error(format!("no cache has a program of {name}")).help(help.to_owned());
                 self.fail(interp, name, error);
             }
-            let built = made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same })| {
-                made.map(|(made, fresh)| Built { plan, name, same, made, fresh })
-            });
+            let built =
+                made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same, tuned })| {
+                    made.map(|(made, fresh)| Built { plan, name, same, tuned, made, fresh })
+                });
             return Ok(built.collect());
         }
         let missing = |made: &[Option<(Made, bool)>]| -> Vec<usize> {
@@ -421,9 +487,10 @@ impl Builder<'_> {
                 Ok(None)
             })?;
         }
-        let built = made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same })| {
-            made.map(|(made, fresh)| Built { plan, name, same, made, fresh })
-        });
+        let built =
+            made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same, tuned })| {
+                made.map(|(made, fresh)| Built { plan, name, same, tuned, made, fresh })
+            });
         Ok(built.collect())
     }
 

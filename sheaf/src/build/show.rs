@@ -1,5 +1,6 @@
 //! Output of a build: progress, and the report at its end.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -10,7 +11,8 @@ use sheaf_lang::eval::{FunctionName, Interp};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
-use sheaf_engine::{Made, Plan};
+use sheaf_artifacts::{Tuning, TuningFlag};
+use sheaf_engine::{Made, Plan, Trial, TrialOutcome, Tuned};
 use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
@@ -24,6 +26,8 @@ pub struct Built {
     pub name: FunctionName,
     /// Other functions that it is the program of.
     pub same: Vec<String>,
+    /// The outcome of its tuning, if that was wanted.
+    pub tuned: Option<Tuned>,
     /// The program.
     pub made: Made,
     /// True if it was compiled now.
@@ -123,6 +127,11 @@ impl Report<'_> {
 
     fn text(&self, sources: &Sources) -> String {
         let mut text = String::new();
+        for Built { plan, tuned, .. } in self.built {
+            if let Some(tuned) = tuned {
+                text += &format!("{}: {}\n", plan.name(), outcome(tuned));
+            }
+        }
         for Built { plan, same, made, fresh, .. } in self.built {
             let how = if *fresh { "compiled" } else { "was there" };
             let file = made.kept.as_ref().map_or(String::new(), |(_, path)| self.path(path));
@@ -175,7 +184,7 @@ impl Report<'_> {
 }
 
 /// A program as JSON.
-pub fn built(Built { plan, same, made, fresh, .. }: &Built) -> Value {
+pub fn built(Built { plan, same, made, fresh, tuned, .. }: &Built) -> Value {
     let action = plan.action(made.candidate);
     let (inputs, outputs) = plan.leaves();
     let leaves = |leaves: &[Leaf]| {
@@ -198,7 +207,77 @@ pub fn built(Built { plan, same, made, fresh, .. }: &Built) -> Value {
         "inputs": leaves(inputs),
         "outputs": leaves(outputs),
         "constants": plan.constants(made.candidate),
+        "tuning": tuned.as_ref().map(tuning),
     })
+}
+
+/// The outcome of a tuning as JSON.
+fn tuning(tuned: &Tuned) -> Value {
+    let record = |record: &Tuning, outcome: &str, trials: &[Trial]| {
+        let trial = |trial: &Trial| {
+            let (result, ms, before) = match trial.outcome {
+                TrialOutcome::NotCompiled => ("not-compiled", None, None),
+                TrialOutcome::Same => ("same", None, None),
+                TrialOutcome::OtherResults => ("other-results", None, None),
+                TrialOutcome::Timed(ms, before) => ("timed", Some(ms), Some(before)),
+            };
+            json!({ "flags": trial.flags, "result": result, "ms": ms, "before-ms": before })
+        };
+        json!({
+            "outcome": outcome,
+            "flags": record.flags,
+            "default-ms": record.default_ms,
+            "tuned-ms": record.tuned_ms,
+            "trials": trials.iter().map(trial).collect::<Vec<_>>(),
+        })
+    };
+    match tuned {
+        Tuned::TooLittle => json!({ "outcome": "too-little" }),
+        Tuned::OtherMachine => json!({ "outcome": "other-machine" }),
+        Tuned::NotCompiled => json!({ "outcome": "not-compiled" }),
+        Tuned::Known(tuning) => record(tuning, "known", &[]),
+        Tuned::Measured(tuning, trials) => record(tuning, "measured", trials),
+    }
+}
+
+/// The outcome of a tuning, a clause.
+fn outcome(tuned: &Tuned) -> String {
+    let times = |Tuning { flags, default_ms, tuned_ms, .. }: &Tuning| {
+        if default_ms == tuned_ms {
+            return format!("{} with its usual flags, and no others are faster", milliseconds(*tuned_ms));
+        }
+        let (before, now) = (milliseconds(*default_ms), milliseconds(*tuned_ms));
+        format!("{now} with {}, {before} with its usual flags", names(flags))
+    };
+    match tuned {
+        Tuned::TooLittle => "not tuned: its calls are short, or it is one kernel".into(),
+        Tuned::OtherMachine => "not tuned: this machine cannot run it".into(),
+        Tuned::NotCompiled => "not tuned: the compiler fails on it".into(),
+        Tuned::Known(tuning) => format!("{} (tuned before)", times(tuning)),
+        Tuned::Measured(tuning, _) => times(tuning),
+    }
+}
+
+/// A line about a trial of the function `name`.
+pub fn trial(name: &str, Trial { flags, outcome }: &Trial) -> String {
+    let outcome = match outcome {
+        TrialOutcome::NotCompiled => "does not compile".into(),
+        TrialOutcome::Same => "the same program".into(),
+        TrialOutcome::OtherResults => "not used, since its results differ".into(),
+        TrialOutcome::Timed(ms, before) => format!("{}, {} before", milliseconds(*ms), milliseconds(*before)),
+    };
+    format!("{name} with {}: {outcome}", names(flags))
+}
+
+fn names(flags: &BTreeSet<TuningFlag>) -> String {
+    if flags.is_empty() {
+        return "no further flags".into();
+    }
+    flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn milliseconds(ms: f64) -> String {
+    format!("{ms:.3} ms")
 }
 
 /// A path from the current folder, where it is in that.

@@ -1,16 +1,16 @@
 //! `sheaf verify`: compiled programs beside their manifest, and beside what the compiler makes of the sources.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
-use sheaf_artifacts::{ActionKey, ArtifactFolder, Entry, Lookup};
+use sheaf_artifacts::{ActionKey, ArtifactFolder, Entry, Lookup, TuningFlag};
 use sheaf_engine::{BuildTarget, Job, Plan};
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_project::Project;
 use sheaf_target::{Destination, Processor};
 use sheaf_toolchain::Compiler;
 
-use super::{Builder, Order, installed};
+use super::{Builder, Extent, Order, installed};
 use crate::cli::{BuildOptions, VerifyOptions};
 use crate::evaluator::{
     Failed, compile_service, home, interpreter, on_large_stack, project_of, settings, worker,
@@ -96,6 +96,7 @@ fn possible(
         jobs: None,
         json: false,
         recompile: true,
+        tune: false,
         no_bounds_check: false,
         lock: options.lock.clone(),
         network: options.network.clone(),
@@ -103,7 +104,7 @@ fn possible(
     let mut builder = Builder {
         options: &build,
         artifacts: None,
-        fetch: false,
+        extent: Extent::Build,
         failures: Vec::new(),
         interpreted: Vec::new(),
     };
@@ -116,6 +117,9 @@ fn possible(
         let cpu = cpu.map(|cpu| (cpu.arch().to_owned(), cpu.features().map(str::to_string).collect()));
         programs.iter().any(|(entry, _)| entry.device == destination.device() && features(entry) == cpu)
     };
+    // The flags of tuning records too are taken from a table and not from a manifest.
+    let tuned: BTreeSet<BTreeSet<TuningFlag>> =
+        programs.iter().filter_map(|(entry, _)| TuningFlag::of(entry.alternatives.first()?)).collect();
     let mut jobs = HashMap::new();
     for destination in Destination::all().filter(is_needed) {
         for debug in [false, true] {
@@ -127,9 +131,17 @@ fn possible(
                 for arguments in variants {
                     // A function that is interpreted has no program.
                     let Ok(unit) = interp.specialise_ahead(name, arguments) else { continue };
-                    jobs.extend(
-                        Plan::new(unit, &goal).possible().into_iter().map(|job| (job.action.key(), job)),
-                    );
+                    for job in Plan::new(unit, &goal).possible() {
+                        let with = |flags: &BTreeSet<TuningFlag>| {
+                            let mut job = job.clone();
+                            job.action.tuned = Some(flags.clone());
+                            (job.action.key(), job)
+                        };
+                        if job.tunable {
+                            jobs.extend(tuned.iter().map(with));
+                        }
+                        jobs.insert(job.action.key(), job);
+                    }
                 }
             }
         }

@@ -221,6 +221,7 @@ fn compile(
                 jobs: None,
                 json: false,
                 recompile: false,
+                tune: false,
                 no_bounds_check: false,
                 lock: options.lock.clone(),
                 network: options.network.clone(),

@@ -1,5 +1,6 @@
 //! `sheaf cache audit`: some of the programs are compiled again, and those with other results put away.
 
+use sheaf_artifacts::is_tuning_record;
 use sheaf_cache::{Listed, SignedClaim};
 use sheaf_toolchain::Compiler;
 
@@ -22,8 +23,10 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
     let release = crate::toolchain::used(&mut context.settings, project)?;
     let home = crate::evaluator::home()?;
     let compile_service = compile_service(home, context.settings.clone(), release)?;
+    // No compiler has made a tuning record.
+    let programs_alone = |signed: &SignedClaim| !is_tuning_record(&signed.claim.flags);
     let chosen = context.store.list().into_iter().map(|Listed { signed, .. }| signed);
-    let chosen = chosen.filter(|signed| is_chosen(signed, sample, seed));
+    let chosen = chosen.filter(|signed| programs_alone(signed) && is_chosen(signed, sample, seed));
     let (chosen, others): (Vec<SignedClaim>, Vec<_>) = chosen
         .filter(|signed| Some(signed.claim.compiler.as_str()) == release.map(|release| release.version))
         // A listing verifies no signature.

@@ -20,6 +20,7 @@ mod network;
 mod servers;
 mod shared;
 mod trust;
+mod tuned;
 mod web;
 mod why;
 

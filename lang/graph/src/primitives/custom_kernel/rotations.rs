@@ -7,6 +7,10 @@ use crate::tensor::DType;
 /// Maximum sweeps over all pairs; ten are many.
 const MAX_SWEEPS: usize = 30;
 
+/// Number of rows that meet others at a time: their pairs have no row in common, so none waits for the sums, roots and quotients of
+/// another.
+const ROWS: usize = 4;
+
 /// Writes the rows turned, and the turn if there is a second result.
 pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let (a, ty) = matrices.operand(to, 0);
@@ -40,7 +44,11 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
             });
             nest.total(&sums[0], dtype, lanes)
         };
-        let pair = |nest: &mut LoopNest, p: &str, q: &str| {
+        // Of the rotations of pairs that are met together; a sine of zero turns nothing.
+        let [sines, ratios] = [(); 2].map(|()| nest.array(dtype, ROWS));
+        let zero = nest.number("0.0", dtype);
+        let rotate = |nest: &mut LoopNest, [i, p, q]: [&str; 3]| {
+            sines.set(nest, i, &zero);
             let off = product(nest, p, q);
             let lengths = [squares.get(nest, p), squares.get(nest, q)];
             let roots = [&lengths[0], &lengths[1]].map(|x| nest.value(&format!("math.sqrt {x} : {float}")));
@@ -53,12 +61,21 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
                 let apart = nest.binary("arith.subf", &lengths[1], &lengths[0], float);
                 let twice = nest.binary("arith.mulf", &two, &off, float);
                 let z = nest.binary("arith.divf", &apart, &twice, float);
-                let (tangent, rotation) = rotation(nest, &z, [&one, float]);
+                let (tangent, [sine, ratio]) = rotation(nest, &z, [&one, float]);
                 let change = nest.binary("arith.mulf", &tangent, &off, float);
                 let shorter = nest.binary("arith.subf", &lengths[0], &change, float);
                 let longer = nest.binary("arith.addf", &lengths[1], &change, float);
                 squares.set(nest, p, &shorter);
                 squares.set(nest, q, &longer);
+                sines.set(nest, i, &sine);
+                ratios.set(nest, i, &ratio);
+            });
+        };
+        let turn_rows = |nest: &mut LoopNest, [i, p, q]: [&str; 3]| {
+            let sine = sines.get(nest, i);
+            let turns = nest.compare("ne", &sine, &zero, dtype);
+            nest.when(&turns, |nest| {
+                let rotation = [sine.clone(), ratios.get(nest, i)];
                 written.iter().for_each(|x| turn(nest, x, [item, p, q], &rotation, matrices));
             });
         };
@@ -72,14 +89,31 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
                     let square = product(nest, p, p);
                     squares.set(nest, p, &square);
                 });
-                nest.each(&first, &n, 1, |nest, p| {
-                    let next = nest.next(p);
-                    nest.each(&next, &n, 1, |nest, q| pair(nest, p, q));
+                nest.each(&first, &n, ROWS, |nest, row| {
+                    let (next, end) = (nest.next(row), nest.offset(&n, ROWS - 1));
+                    nest.each(&next, &end, 1, |nest, column| {
+                        each_pair(nest, [row, column, &n], rotate);
+                        each_pair(nest, [row, column, &n], turn_rows);
+                    });
                 });
             });
         });
     });
     results.iter().zip(types).enumerate().map(|(i, (x, ty))| matrices.result(to, i, x, ty)).collect()
+}
+
+/// Writes what happens, for i below `ROWS`, to the pair p = row + i and q = column - i: with column after column, in effect, to all
+/// pairs of these rows and those after them in the order of p and then q, since pairs without a row in common may change places.
+fn each_pair(nest: &mut LoopNest, [row, column, n]: [&str; 3], body: impl Fn(&mut LoopNest, [&str; 3])) {
+    let (first, rows) = (nest.index(0), nest.index(ROWS));
+    nest.each(&first, &rows, 1, |nest, i| {
+        let p = nest.add(row, i);
+        let q = nest.binary("arith.subi", column, i, "index");
+        let later = nest.binary("arith.cmpi slt,", &p, &q, "index");
+        let inside = nest.binary("arith.cmpi slt,", &q, n, "index");
+        let pair = nest.binary("arith.andi", &later, &inside, "i1");
+        nest.when(&pair, |nest| body(nest, [i, &p, &q]));
+    });
 }
 
 /// The tangent of the angle; its sine s, and r = s / (1 + cosine): 1 - s r is the cosine, with more digits (H. Rutishauser, 1966).
