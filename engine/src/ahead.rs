@@ -11,7 +11,8 @@ use sheaf_lang::host::{HostError, Unit};
 use sheaf_target::{Destination, Release};
 
 use sheaf_loader::{
-    Candidate, Donate, Failure, Job, Kernels, PlacementPolicy, donating, gpu_model, plan, portable, retarget,
+    Candidate, Donate, Failure, Found, Job, Kernels, PlacementPolicy, donating, gpu_model, plan, portable,
+    retarget,
 };
 
 use super::{CompileRun, Engine, trial};
@@ -186,11 +187,14 @@ impl Engine {
 
     /// Loads the program of a candidate and checks its results. Fails if this machine cannot run it, or they differ.
     fn try_out(&self, plan: &Plan, tried: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
-        let loaded = self.loader.load(&plan.unit, tried, bytes.to_owned(), &Digest::of(bytes))?;
+        let of = |candidate: &Candidate, bytes: &[u8]| {
+            Found::of(&candidate.job.action, bytes.to_owned(), Digest::of(bytes), 0)
+        };
+        let loaded = self.loader.load(&plan.unit, tried, of(tried, bytes))?;
         let Some(Plain { candidate, bytes }) = &plan.plain else {
             return self.check_blocks(&plan.unit, tried, &loaded);
         };
-        let plain = self.loader.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
+        let plain = self.loader.load(&plan.unit, candidate, of(candidate, bytes))?;
         let device = self.loader.device(tried.target).map_err(Failure::runtime)?;
         match trial::agrees(&device, &plan.unit, &plain, &loaded) {
             Ok(true) => Ok(()),
@@ -207,8 +211,8 @@ impl Engine {
                 let path = self.loader.folder.path().join(&entry.file);
                 return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
             }
-            if let Some((bytes, _)) = self.caches.shared_artifact(job) {
-                return self.made(plan, candidate, bytes, keep).map(Some);
+            if let Some(Found { bytes, alternative, .. }) = self.caches.shared_artifact(job) {
+                return self.made(plan, candidate, bytes, alternative, keep).map(Some);
             }
         }
         Ok(None)
@@ -236,18 +240,29 @@ impl Engine {
             return Ok(Err(Faulty { error, remedy }));
         }
         // Another process keeps the programs it compiles.
-        if let Some(run) = run {
-            self.caches.keep(&tried.job, &bytes, run);
-        }
-        self.made(plan, candidate, bytes, keep).map(Ok)
+        let alternative = match run {
+            Some(run) => {
+                self.caches.keep(&tried.job, &bytes, run);
+                run.alternative
+            }
+            None => self.store().claim(&tried.job.action.key()).map_or(0, |signed| signed.claim.alternative),
+        };
+        self.made(plan, candidate, bytes, alternative, keep).map(Ok)
     }
 
-    fn made(&self, plan: &Plan, candidate: usize, bytes: Vec<u8>, keep: Keep) -> Result<Made, HostError> {
+    fn made(
+        &self,
+        plan: &Plan,
+        candidate: usize,
+        bytes: Vec<u8>,
+        alternative: usize,
+        keep: Keep,
+    ) -> Result<Made, HostError> {
         let job = &plan.candidates[candidate].job;
         if keep == Keep::Cache {
             return Ok(Made { bytes, candidate, kept: None });
         }
-        match self.loader.folder.try_record(job, &bytes) {
+        match self.loader.folder.try_record(job, &bytes, alternative) {
             Ok(entry) => {
                 let path = self.loader.folder.path().join(&entry.file);
                 Ok(Made { bytes, candidate, kept: Some((entry, path)) })
@@ -264,14 +279,14 @@ impl Engine {
     /// A program from the store or a remote cache that was built for any processor with features that this one has, if the user
     /// trusts a package's author: the author compiles for named
     /// processors, so that users of other models can run the programs.
-    pub(super) fn find_of_packages(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    pub(super) fn find_of_packages(&self, job: &Job) -> Option<Found> {
         if !self.caches.has_packages() {
             return None;
         }
         portable(job).find_map(|job| {
-            let (bytes, digest) = self.caches.shared_artifact(&job)?;
-            self.loader.folder.record(&job, &bytes);
-            Some((bytes, digest))
+            let found = self.caches.shared_artifact(&job)?;
+            self.loader.folder.record(&job, &found.bytes, found.alternative);
+            Some(found)
         })
     }
 }

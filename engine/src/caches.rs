@@ -12,13 +12,13 @@ use sheaf_cache::{
     BUDGET, CacheStats, Claim, Compilation, Exclusive, Fetched, RemoteAddress, RemoteSettings, Remotes,
     SignedClaim, Store, TrustedKeys, Upload, Wait, Wanted,
 };
-use sheaf_foundation::{Digest, SecretKey};
+use sheaf_foundation::SecretKey;
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, Mode, PackagePrograms, Settings};
 
 use super::action;
 use super::compile::CompileRun;
-use sheaf_loader::{Faults, Job, Loader, NOT_KEPT, ProgramFolder, counted};
+use sheaf_loader::{Faults, Found, Job, Loader, NOT_KEPT, ProgramFolder, counted};
 
 /// Maximum wait for uploads at the end of a run.
 const LAST_UPLOADS: Duration = Duration::from_secs(30);
@@ -212,18 +212,18 @@ impl Caches {
     }
 
     /// A program from the store or a remote cache, with its digest.
-    pub fn shared_artifact(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        self.stored(&job.action.key()).or_else(|| self.fetch(job))
+    pub fn shared_artifact(&self, job: &Job) -> Option<Found> {
+        self.stored(job).or_else(|| self.fetch(job))
     }
 
-    /// A program from the store, with its digest.
-    pub fn stored(&self, key: &ActionKey) -> Option<(Vec<u8>, Digest)> {
-        let (bytes, entry) = self.in_store(key)?;
+    /// A program from the store.
+    pub fn stored(&self, job: &Job) -> Option<Found> {
+        let (bytes, entry) = self.in_store(&job.action.key())?;
         self.count(|stats| {
             stats.stored += 1;
             stats.saved += entry.claim.seconds;
         });
-        Some((bytes, entry.claim.vmfb.digest))
+        Some(Found::of(&job.action, bytes, entry.claim.vmfb.digest, entry.claim.alternative))
     }
 
     fn in_store(&self, key: &ActionKey) -> Option<(Vec<u8>, SignedClaim)> {
@@ -240,13 +240,14 @@ impl Caches {
         }
     }
 
-    fn fetch(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    fn fetch(&self, job: &Job) -> Option<Found> {
         let fetched = self.fetched(&job.action)?;
         self.count(|stats| {
             stats.fetched += 1;
             stats.saved += fetched.signed.claim.seconds;
         });
-        Some((fetched.vmfb, fetched.signed.claim.vmfb.digest))
+        let claim = &fetched.signed.claim;
+        Some(Found::of(&job.action, fetched.vmfb, claim.vmfb.digest, claim.alternative))
     }
 
     /// The result of an action from a remote cache, kept in the store.

@@ -14,7 +14,7 @@ use sheaf_lang::host::{Backend, Buffer, Donating, DonatingProgram, HostError, Ke
 use sheaf_lang::observe::{Activity, Timeline};
 use sheaf_loader::timeline::{self, timed};
 use sheaf_loader::{
-    Candidate, Failure, Job, Loaded, Loader, Policies, Refusal, Reporter, runtime_error, size_of_found,
+    Candidate, Failure, Found, Job, Loaded, Loader, Policies, Refusal, Reporter, runtime_error, size_of_found,
 };
 use sheaf_project::{Home, Settings};
 use sheaf_target::Release;
@@ -164,9 +164,10 @@ impl Engine {
         if self.recompile {
             return None;
         }
-        let (bytes, digest) = self.caches.stored(&candidate.job.action.key())?;
-        let loaded = self.loader.load(unit, candidate, bytes.clone(), &digest).ok()?;
-        self.loader.folder.record(&candidate.job, &bytes);
+        let found = self.caches.stored(&candidate.job)?;
+        let (bytes, alternative) = (found.bytes.clone(), found.alternative);
+        let loaded = self.loader.load(unit, candidate, found).ok()?;
+        self.loader.folder.record(&candidate.job, &bytes, alternative);
         Some(loaded)
     }
 
@@ -209,7 +210,7 @@ impl Engine {
         bytes: Vec<u8>,
         run: CompileRun,
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let Ok(loaded) = self.loader.load(unit, &candidate, bytes.clone(), &Digest::of(&bytes)) else {
+        let Ok(loaded) = self.loader.load(unit, &candidate, fresh(&candidate.job, &bytes, run)) else {
             return Ok(None);
         };
         if trial::takes_much(unit) {
@@ -233,7 +234,7 @@ impl Engine {
         run: CompileRun,
     ) -> Result<Loaded, Failure> {
         let job = &candidate.job;
-        let loaded = self.loader.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
+        let loaded = self.loader.load(unit, candidate, fresh(job, bytes, run))?;
         self.check_blocks(unit, candidate, &loaded)?;
         self.keep(job, bytes, run);
         Ok(loaded)
@@ -263,28 +264,33 @@ impl Engine {
             |()| Some(bytes.len() as u64),
             || {
                 self.caches.keep(job, bytes, run);
-                self.loader.folder.record(job, bytes);
+                self.loader.folder.record(job, bytes, run.alternative);
             },
         );
     }
 
     /// The bytes of a job with their digest, from any place that has them.
-    pub(crate) fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    pub(crate) fn find(&self, job: &Job) -> Option<Found> {
         timed(Activity::Cache, &job.name, size_of_found, || self.look_for(job))
     }
 
-    fn look_for(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    fn look_for(&self, job: &Job) -> Option<Found> {
         if let Some((bytes, entry)) = self.loader.folder.find(&job.action.key()) {
-            return Some((bytes, entry.digest));
+            return Some(Found::in_folder(bytes, &entry));
         }
         match self.caches.shared_artifact(job) {
-            Some((bytes, digest)) => {
-                self.loader.folder.record(job, &bytes);
-                Some((bytes, digest))
+            Some(found) => {
+                self.loader.folder.record(job, &found.bytes, found.alternative);
+                Some(found)
             }
             None => self.loader.folder.find_portable(job).or_else(|| self.find_of_packages(job)),
         }
     }
+}
+
+/// A program fresh from the compiler.
+pub(crate) fn fresh(job: &Job, bytes: &[u8], run: CompileRun) -> Found {
+    Found::of(&job.action, bytes.to_owned(), Digest::of(bytes), run.alternative)
 }
 
 impl Backend for Engine {

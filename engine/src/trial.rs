@@ -360,7 +360,7 @@ impl Program for OnTrial {
                     Some(true) => {
                         if let Some(caches) = self.caches.upgrade() {
                             caches.keep(&fresh.job, &fresh.bytes, fresh.run);
-                            caches.folder.record(&fresh.job, &fresh.bytes);
+                            caches.folder.record(&fresh.job, &fresh.bytes, fresh.run.alternative);
                         }
                         *stage = Stage::Right;
                     }

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf_artifacts::{Tuning, TuningFlag};
-use sheaf_foundation::Digest;
 use sheaf_lang::host::{Buffer, HostError, Program, Unit};
 use sheaf_loader::{Candidate, DeviceBuffer, Job, Loaded, runtime_error, upload};
 
 use super::{CompileRun, Engine, Plan, trial};
 use crate::compile::Compiled;
+use crate::engine::fresh;
 
 /// The share of the time that flags must save, lest noise be kept.
 const SAVED: f64 = 0.03;
@@ -143,13 +143,19 @@ impl Engine {
         let flags =
             job.action.alternatives.get(run.alternative).map_or(Some(BTreeSet::new()), |a| TuningFlag::of(a));
         let Some(flags) = flags else { return Ok(None) };
-        let Some(program) = self.loaded(unit, candidate, &bytes) else { return Ok(None) };
+        let Some(program) = self.loaded(unit, candidate, &bytes, run) else { return Ok(None) };
         Ok(Some(Contender { flags, program, bytes, run }))
     }
 
     /// A program loaded and, if need be, checked.
-    fn loaded(&self, unit: &Unit, candidate: &Candidate, bytes: &[u8]) -> Option<Rc<Loaded>> {
-        let loaded = self.loader.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes)).ok()?;
+    fn loaded(
+        &self,
+        unit: &Unit,
+        candidate: &Candidate,
+        bytes: &[u8],
+        run: CompileRun,
+    ) -> Option<Rc<Loaded>> {
+        let loaded = self.loader.load(unit, candidate, fresh(&candidate.job, bytes, run)).ok()?;
         self.check_blocks(unit, candidate, &loaded).ok()?;
         Some(Rc::new(loaded))
     }
@@ -214,7 +220,7 @@ impl Engine {
         job.action.alternatives = vec![flags.iter().map(|flag| flag.flag().to_owned()).collect()];
         job.limit = Some(job.limit.map_or(COMPILE_LIMIT, |limit| limit.min(COMPILE_LIMIT)));
         let Compiled::Yes { bytes, run } = self.compile_service.compile(&job)? else { return Ok(None) };
-        let Some(program) = self.loaded(unit, candidate, &bytes) else { return Ok(None) };
+        let Some(program) = self.loaded(unit, candidate, &bytes, run) else { return Ok(None) };
         Ok(Some(Contender { flags, program, bytes, run }))
     }
 }

@@ -363,6 +363,8 @@ pub struct Placement {
     pub why: String,
     /// A warning about it, a sentence.
     pub note: Option<String>,
+    /// A clause on the compiler's flags, if they are not the usual ones.
+    pub flags: Option<String>,
     /// Number of arguments that a call donates if there are no other references.
     pub donated: usize,
     /// Number of donating calls.

@@ -44,6 +44,7 @@ fn specialisation(one: &Specialisation) -> Value {
         "donated": placement.map(|p| p.donated),
         "donating-calls": placement.map(|p| p.donating_calls),
         "note": placement.and_then(|p| p.note.as_ref()),
+        "flags": placement.and_then(|p| p.flags.as_ref()),
         "compiled-calls": one.compiled_calls,
         "interpreted-calls": one.interpreted_calls,
         "arguments": one.arguments.iter().map(argument).collect::<Vec<_>>(),

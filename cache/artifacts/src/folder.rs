@@ -153,7 +153,7 @@ impl ArtifactFolder {
         }
     }
 
-    /// Records the program that `action` compiled `specialisation` to, and returns its entry.
+    /// Records the program that `action` compiled `specialisation` to, by the attempt at this position, and returns its entry.
     ///
     /// An older entry for the same calls on the same kind of machine (function, transform, device, CPU, types of the
     /// arguments, statics) is removed with its file, unless it too was found or recorded in this run: the sources have
@@ -163,6 +163,7 @@ impl ArtifactFolder {
         action: &Action,
         specialisation: Specialisation,
         bytes: &[u8],
+        alternative: usize,
     ) -> Result<Entry, FolderError> {
         let mut state = self.state();
         self.check_owner()?;
@@ -174,7 +175,7 @@ impl ArtifactFolder {
         atomic::remove_unfinished(&self.folder, Duration::ZERO);
 
         let mut manifest = self.read_to_replace()?;
-        let mut entry = Entry::new(action, specialisation, bytes, String::new());
+        let mut entry = Entry::new(action, specialisation, bytes, alternative);
         let (useless, kept): (Vec<_>, Vec<_>) = manifest.entries.into_iter().partition(|older| {
             let replaced = entry.replaces(older) && !state.in_use.contains(&older.key);
             older.key == entry.key || replaced || !file_name::is_plain(&older.file)

@@ -77,6 +77,12 @@ pub struct Static {
     pub value: String,
 }
 
+/// True for alternative 0, the only one if there are no alternatives.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_first(alternative: &usize) -> bool {
+    *alternative == 0
+}
+
 /// One compiled program of an artifact folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -107,6 +113,9 @@ pub struct Entry {
     /// The sets of further flags in the order in which they were tried, until the compiler succeeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Vec<String>>,
+    /// The position of the set with which it succeeded; 0 in older manifests, which lack it.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub alternative: usize,
     /// The required CPU, if the device is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
@@ -129,15 +138,20 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry for the program that `action` compiled `specialisation` to, stored as `file`.
-    pub(crate) fn new(action: &Action, specialisation: Specialisation, bytes: &[u8], file: String) -> Self {
+    /// The entry for the program that `action` compiled `specialisation` to by one of its attempts; the name of its file is empty.
+    pub(crate) fn new(
+        action: &Action,
+        specialisation: Specialisation,
+        bytes: &[u8],
+        alternative: usize,
+    ) -> Self {
         let Specialisation { function, transform, inputs, outputs, statics, constants, checks } =
             specialisation;
         Self {
             function,
             transform,
             device: action.device.clone(),
-            file,
+            file: String::new(),
             digest: Digest::of(bytes),
             size: bytes.len() as u64,
             key: action.key(),
@@ -146,6 +160,7 @@ impl Entry {
             toolchain: action.compiler.clone(),
             flags: action.flags.clone(),
             alternatives: action.all_alternatives(),
+            alternative,
             cpu: action.cpu.clone(),
             debug: action.debug,
             donation: action.donation.iter().copied().collect(),

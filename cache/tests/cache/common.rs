@@ -50,7 +50,7 @@ pub fn vmfb(program: &str) -> Vec<u8> {
 
 /// Records `function` with `program` as its body, for vectors of `length`.
 pub fn record(folder: &ArtifactFolder, function: &str, length: u64, program: &str) -> Entry {
-    folder.record(&action(program), specialisation(function, length), &vmfb(program)).unwrap()
+    folder.record(&action(program), specialisation(function, length), &vmfb(program), 0).unwrap()
 }
 
 /// Stores a compilation of `program`.

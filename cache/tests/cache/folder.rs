@@ -61,7 +61,7 @@ fn a_lock_is_a_plain_file() {
     let project = Project::new();
     fs::create_dir(project.path()).unwrap();
     let (lock, elsewhere) = (project.path().join(".lock"), project.root.path().join("elsewhere"));
-    let record = || project.open().record(&action("p"), specialisation("forward", 4), &vmfb("p"));
+    let record = || project.open().record(&action("p"), specialisation("forward", 4), &vmfb("p"), 0);
     std::os::unix::fs::symlink(&elsewhere, &lock).unwrap();
     let error = record().unwrap_err();
     insta::assert_snapshot!(project.message(&error), @"~/__sheaf__/.lock could not be written: it is not a regular file");
@@ -101,7 +101,7 @@ fn a_folder_of_somebody_else_is_neither_read_nor_written() {
     assert_eq!((missed(&folder, "p"), foreign.is_trouble()), (foreign.clone(), true));
     assert_eq!(folder.entries(), Err(foreign));
     let before = project.manifest();
-    let error = folder.record(&action("q"), specialisation("other", 4), &vmfb("q")).unwrap_err();
+    let error = folder.record(&action("q"), specialisation("other", 4), &vmfb("q"), 0).unwrap_err();
     assert_eq!((error.to_string().as_str(), error.remedy()), ("__sheaf__ is mallory's", None));
     assert_eq!(project.manifest(), before);
     is_ours.store(true, Ordering::Relaxed);
@@ -146,8 +146,8 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
     let (project, reversed) = (Project::new(), Project::new());
     record(&project.open(), "forward", 4, "p");
     let (action, specialisation) = full();
-    project.open().record(&action, specialisation.clone(), b"loss").unwrap();
-    reversed.open().record(&action, specialisation, b"loss").unwrap();
+    project.open().record(&action, specialisation.clone(), b"loss", 0).unwrap();
+    reversed.open().record(&action, specialisation, b"loss", 0).unwrap();
     record(&reversed.open(), "forward", 4, "p");
     assert_eq!(project.manifest(), reversed.manifest());
     insta::with_settings!({ filters => vec![(r#""key": "[0-9a-f]{64}""#, r#""key": "KEY""#)] }, {
@@ -239,7 +239,7 @@ fn a_function_and_a_transform_of_the_same_looks_do_not_clash() {
     let folder = project.open();
     let mut transformed = specialisation("f", 4);
     transformed.transform = "vag".into();
-    let first = folder.record(&action("p"), transformed, &vmfb("p")).unwrap();
+    let first = folder.record(&action("p"), transformed, &vmfb("p"), 0).unwrap();
     let second = record(&folder, "f-vag", 4, "q");
     let upper = record(&folder, "F-VAG", 4, "r");
     assert_eq!(first.file, "f-vag.cpu.vmfb");
@@ -284,7 +284,7 @@ fn another_device_or_cpu_replaces_nothing() {
     actions[1].device = "cuda".into();
     actions[2].cpu.as_mut().unwrap().features.insert("avx512f".into());
     for action in &actions {
-        project.open().record(action, specialisation("forward", 4), &vmfb("p")).unwrap();
+        project.open().record(action, specialisation("forward", 4), &vmfb("p"), 0).unwrap();
     }
     assert_eq!(project.open().entries().unwrap().len(), 3);
 }
@@ -390,12 +390,12 @@ fn a_manifest_of_a_newer_sheaf_is_never_overwritten() {
     let reopened = project.open();
     insta::assert_snapshot!(project.message(&missed(&reopened, "p")), @"~/__sheaf__/manifest.json is written in format 2, but this Sheaf reads format 1");
     for folder in [folder, reopened] {
-        let error = folder.record(&action("q"), specialisation("loss", 4), b"q").unwrap_err();
+        let error = folder.record(&action("q"), specialisation("loss", 4), b"q", 0).unwrap_err();
         assert!(matches!(error, FolderError::Newer { found: 2, known: 1, .. }));
         assert_eq!(project.manifest(), newer);
     }
     assert_eq!(files(&project.path()), ["forward.cpu.vmfb", "manifest.json"]);
-    let error = project.open().record(&action("q"), specialisation("loss", 4), b"q").unwrap_err();
+    let error = project.open().record(&action("q"), specialisation("loss", 4), b"q", 0).unwrap_err();
     insta::assert_snapshot!(project.message(&error), @"~/__sheaf__/manifest.json is written in format 2, but this Sheaf reads format 1");
 }
 
@@ -427,7 +427,7 @@ fn an_unreadable_manifest_is_a_miss_and_stays() {
     fs::create_dir_all(project.path().join(MANIFEST_FILE)).unwrap();
     let folder = project.open();
     assert!(matches!(missed(&folder, "p"), Miss::RecordUnreadable { .. }));
-    let error = folder.record(&action("p"), specialisation("forward", 4), b"p").unwrap_err();
+    let error = folder.record(&action("p"), specialisation("forward", 4), b"p", 0).unwrap_err();
     insta::assert_snapshot!(project.message(&error), @"~/__sheaf__/manifest.json cannot be read: it is not a regular file");
 }
 
@@ -458,7 +458,7 @@ fn file_names_that_lead_elsewhere_are_refused() {
 fn a_folder_that_cannot_be_made_is_an_error_with_its_path() {
     let project = Project::new();
     fs::write(project.path(), b"a file in the way").unwrap();
-    let error = project.open().record(&action("p"), specialisation("forward", 4), b"p").unwrap_err();
+    let error = project.open().record(&action("p"), specialisation("forward", 4), b"p", 0).unwrap_err();
     insta::assert_snapshot!(project.message(&error), @"~/__sheaf__ could not be written: File exists (os error 17)");
     insta::assert_snapshot!(error.remedy().unwrap(), @"something else is in its place: move that away");
 }

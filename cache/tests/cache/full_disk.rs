@@ -54,7 +54,7 @@ fn full_disk() {
 
     // A program that does not fit, new or replacing an older one.
     for function in ["loss", "forward"] {
-        let error = ArtifactFolder::open(&path).record(&action("q"), specialisation(function, 4), &HUGE);
+        let error = ArtifactFolder::open(&path).record(&action("q"), specialisation(function, 4), &HUGE, 0);
         let Err(FolderError::Write(WriteError { source, .. })) = &error else { panic!("{error:?}") };
         assert_eq!(source.kind(), io::ErrorKind::StorageFull);
         insta::allow_duplicates! {
@@ -68,7 +68,7 @@ fn full_disk() {
     let filled = io::copy(&mut io::repeat(0), &mut &free);
     assert_eq!(filled.unwrap_err().kind(), io::ErrorKind::StorageFull);
     free.set_len(free.metadata().unwrap().len() - 4096).unwrap();
-    let error = folder.record(&action("q"), specialisation("loss", 4), b"fits").unwrap_err();
+    let error = folder.record(&action("q"), specialisation("loss", 4), b"fits", 0).unwrap_err();
     insta::assert_snapshot!(message(&error, disk), @"~/__sheaf__/manifest.json could not be written: No space left on device (os error 28)");
     assert_eq!(files(&path), before);
 
@@ -99,7 +99,7 @@ fn read_only_disk() {
 
     found(&ArtifactFolder::open(disk.join("__sheaf__")), "p");
     assert!(matches!(store.get(&action("p").key()), Lookup::Hit { .. }));
-    let error = folder.record(&action("q"), specialisation("loss", 4), b"q").unwrap_err();
+    let error = folder.record(&action("q"), specialisation("loss", 4), b"q", 0).unwrap_err();
     insta::assert_snapshot!(message(&error, disk), @"~/__sheaf__ could not be written: Read-only file system (os error 30)");
     let error = put(&store, "q", "loss", b"q").unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::ReadOnlyFilesystem);

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use sheaf_artifacts::{ActionKey, ArtifactFolder, Entry, FolderError, Lookup, Miss};
-use sheaf_foundation::Digest;
 use sheaf_target::{Destination, Processor};
 
+use crate::found::Found;
 use crate::report::Reporter;
 use crate::unit::{Job, retarget};
 
@@ -107,24 +107,26 @@ impl ProgramFolder {
 
     /// The program of a job, or one that was built for any processor with features that this one has, the most capable
     /// first.
-    pub fn find_for(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    pub fn find_for(&self, job: &Job) -> Option<Found> {
         match self.find(&job.action.key()) {
-            Some((bytes, entry)) => Some((bytes, entry.digest)),
+            Some((bytes, entry)) => Some(Found::in_folder(bytes, &entry)),
             None => self.find_portable(job),
         }
     }
 
     /// As [`ProgramFolder::find_for`], without the program of the job itself.
-    pub fn find_portable(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    pub fn find_portable(&self, job: &Job) -> Option<Found> {
         if !self.path().exists() {
             return None;
         }
-        portable(job).find_map(|job| self.find(&job.action.key())).map(|(bytes, entry)| (bytes, entry.digest))
+        portable(job)
+            .find_map(|job| self.find(&job.action.key()))
+            .map(|(bytes, entry)| Found::in_folder(bytes, &entry))
     }
 
     /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
-    pub fn record(&self, job: &Job, bytes: &[u8]) {
-        match self.try_record(job, bytes) {
+    pub fn record(&self, job: &Job, bytes: &[u8], alternative: usize) {
+        match self.try_record(job, bytes, alternative) {
             Err(FolderError::Foreign { line }) => self.faults.reporter.passed_over(&line),
             Err(e) => self.faults.warn(&e, NOT_KEPT, e.remedy()),
             Ok(_) => {}
@@ -132,8 +134,8 @@ impl ProgramFolder {
     }
 
     /// The same, where it must succeed.
-    pub fn try_record(&self, job: &Job, bytes: &[u8]) -> Result<Entry, FolderError> {
-        self.folder.record(&job.action, job.specialisation.clone(), bytes)
+    pub fn try_record(&self, job: &Job, bytes: &[u8], alternative: usize) -> Result<Entry, FolderError> {
+        self.folder.record(&job.action, job.specialisation.clone(), bytes, alternative)
     }
 }
 

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use sheaf_artifacts::ArtifactFolder;
-use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
@@ -19,6 +18,7 @@ use crate::candidate::{Candidate, Failure, Refusal, gpu_model};
 use crate::device::{DevicePolicy, OpenGpu};
 use crate::donation::{self, Donate};
 use crate::folder::{Faults, NOT_USED, ProgramFolder};
+use crate::found::Found;
 use crate::kept;
 use crate::loaded::{Loaded, runtime_error};
 use crate::placement::{self, Kernels, PlacementPlan, PlacementPolicy};
@@ -121,13 +121,13 @@ impl Loader {
         unit: &Unit,
         donations: &[Donation],
         plain: &Rc<dyn Program>,
-        look: impl Fn(&Job) -> Option<(Vec<u8>, Digest)>,
+        look: impl Fn(&Job) -> Option<Found>,
     ) -> Option<Rc<dyn Program>> {
         let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let plain = plain.downcast::<Loaded>().ok()?;
         let candidate = self.donating_candidate(unit, donations, &plain);
-        let (bytes, digest) = look(&candidate.job)?;
-        let loaded = self.load(unit, &candidate, bytes, &digest).ok()?;
+        let found = look(&candidate.job)?;
+        let loaded = self.load(unit, &candidate, found).ok()?;
         // Buffers that it keeps would not be unshared.
         plain.release();
         Some(loaded.beside(&plain))
@@ -138,12 +138,12 @@ impl Loader {
         &self,
         unit: &Unit,
         candidates: &[Candidate],
-        look: impl Fn(&Job) -> Option<(Vec<u8>, Digest)>,
+        look: impl Fn(&Job) -> Option<Found>,
     ) -> Option<Loaded> {
         let mut first: Option<Failure> = None;
         for candidate in candidates {
             match look(&candidate.job) {
-                Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
+                Some(found) => match self.load(unit, candidate, found) {
                     Ok(loaded) => return Some(loaded.instead_of(first.as_ref())),
                     Err(failure) => {
                         if failure.refusal == Refusal::OtherRelease {
@@ -159,15 +159,9 @@ impl Loader {
     }
 
     /// A program on the device, with its constants.
-    pub fn load(
-        &self,
-        unit: &Unit,
-        candidate: &Candidate,
-        bytes: Vec<u8>,
-        digest: &Digest,
-    ) -> Result<Loaded, Failure> {
-        let size = Some(bytes.len() as u64);
-        let load = || self.load_now(unit, candidate, bytes, digest);
+    pub fn load(&self, unit: &Unit, candidate: &Candidate, found: Found) -> Result<Loaded, Failure> {
+        let size = Some(found.bytes.len() as u64);
+        let load = || self.load_now(unit, candidate, found);
         timed(Activity::Load, &candidate.job.name, |_: &_| size, load)
     }
 
@@ -175,8 +169,7 @@ impl Loader {
         &self,
         unit: &Unit,
         candidate: &Candidate,
-        bytes: Vec<u8>,
-        digest: &Digest,
+        Found { bytes, digest, flags, .. }: Found,
     ) -> Result<Loaded, Failure> {
         if let Some(found) = bytecode_version(&bytes)
             && !is_loadable(found)
@@ -202,6 +195,7 @@ impl Loader {
             results: unit.outputs.iter().map(|leaf| leaf.ty.clone()).collect(),
             placement: Placement {
                 model: candidate.target.to_string(),
+                flags,
                 donated: candidate.donations.len(),
                 ..Placement::default()
             },
@@ -217,7 +211,7 @@ impl Loader {
     }
 
     /// The bytes of a job with their digest, if they are in `__sheaf__`.
-    pub fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    pub fn find(&self, job: &Job) -> Option<Found> {
         timed(Activity::Cache, &job.name, size_of_found, || self.folder.find_for(job))
     }
 
@@ -249,8 +243,8 @@ impl Loader {
 }
 
 /// The size of a program that a cache had.
-pub fn size_of_found(found: &Option<(Vec<u8>, Digest)>) -> Option<u64> {
-    found.as_ref().map(|(bytes, _)| bytes.len() as u64)
+pub fn size_of_found(found: &Option<Found>) -> Option<u64> {
+    found.as_ref().map(|found| found.bytes.len() as u64)
 }
 
 impl Backend for Loader {

@@ -48,7 +48,7 @@ pub fn link(options: &LinkOptions) -> Result<(), Failed> {
             messages::error(message, Some("name programs and claims in the order of the calls"));
             return Err(Failed);
         };
-        folder.record(&candidate.action, specialisation, &vmfb).map_err(|error| {
+        folder.record(&candidate.action, specialisation, &vmfb, said.alternative).map_err(|error| {
             messages::error(&error, error.remedy());
             Failed
         })?;

@@ -65,6 +65,9 @@ fn one_machine_tunes_for_all() {
         "--iree-dispatch-creation-enable-aggressive-fusion=true"
     );
     assert_eq!(a.run(&RUN).silent(), PRINTED);
+    let explained = a.run(&["--explain", RUN[0], RUN[1], RUN[2]]).stderr;
+    assert!(explained.contains("  compiled with aggressive-fusion"), "{explained}");
+    assert!(explained.contains(", as its tuning record says\n"), "{explained}");
     // The record is found again, and so is the program by its sources.
     let again = functions(&a.run(&TUNE));
     assert_eq!((&again[0]["tuning"]["outcome"], &again[0]["result"]), (&"known".into(), &"cached".into()));

@@ -85,7 +85,7 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
         Status::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
     };
     let _ = writeln!(text, "{lead}{status}");
-    if let Status::Compiled(Placement { model, why, note, donated, donating_calls }) = &one.status {
+    if let Status::Compiled(Placement { model, why, note, flags, donated, donating_calls }) = &one.status {
         if !why.is_empty() {
             let _ = writeln!(text, "{rest}runs {model}: {why}");
         }
@@ -94,8 +94,8 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
             let _ =
                 writeln!(text, "{rest}results take the place of {arguments} in {}", calls(*donating_calls));
         }
-        if let Some(note) = note {
-            let _ = writeln!(text, "{rest}{note}");
+        for line in [flags, note].into_iter().flatten() {
+            let _ = writeln!(text, "{rest}{line}");
         }
     }
     if let Some((with, differences)) = &one.new {
