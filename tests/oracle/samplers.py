@@ -61,6 +61,9 @@ FORMULAS = [
     ("random-cauchy", "(atan (random-cauchy k '[100000]))", lambda k: jnp.arctan(jax.random.cauchy(k, (DRAWS,)))),
     ("random-truncated-normal", "(random-truncated-normal k -1 2 '[100000])", lambda k: jax.random.truncated_normal(k, -1, 2, (DRAWS,))),
     ("random-geometric", "(random-geometric k 0.3 '[100000])", lambda k: jax.random.geometric(k, 0.3, (DRAWS,))),
+    ("random-multivariate-normal", "(random-multivariate-normal k [1 -2 0.5] [[2 0.5 0.1] [0.5 1 -0.3] [0.1 -0.3 3]] '[30000])", lambda k: jax.random.multivariate_normal(k, jnp.array([1, -2, 0.5]), jnp.array([[2, 0.5, 0.1], [0.5, 1, -0.3], [0.1, -0.3, 3]]), (30_000,))),
+    ("orthogonal", "(orthogonal k '[12 12])", lambda k: jax.nn.initializers.orthogonal()(k, (12, 12))),
+    ("orthogonal", "(orthogonal k '[3 4 6])", lambda k: jax.nn.initializers.orthogonal()(k, (3, 4, 6))),
 ]
 
 # Methods of rejection and inversion, which are not JAX's: a name, the draws, and the distribution.
