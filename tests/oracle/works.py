@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from table import elementwise, indexing, reductions
+from table import distributions, elementwise, indexing, reductions
 
 # Elements of a large tensor; the last is more than f32 counts to.
 LARGE = (100_000, 1_000_000, 17_000_000)
@@ -61,6 +61,8 @@ class Work:
     modes: tuple = ("interpreted", "compiled")
     # Maximum error of sums of a thousandth of the result, relative to the magnitudes in them.
     tolerance: float = 2e-5
+    # True if each number of a result depends on all of an argument: its error is then relative to the largest of the result.
+    of_largest: bool = False
     # True if JAX compiles the function; else it runs as it stands.
     jit: bool = True
 
@@ -83,7 +85,7 @@ def vector(kind="float32", low=-2.0, high=2.0):
 def of_entries():
     """Element-wise builtins and reductions of the table of small sizes, at large ones: one call of each spelling."""
     seen = set()
-    for entry in [*elementwise.ENTRIES, *reductions.ENTRIES, *indexing.ENTRIES]:
+    for entry in [*elementwise.ENTRIES, *reductions.ENTRIES, *indexing.ENTRIES, *distributions.ENTRIES]:
         operands = next((o for o in entry.operands if all(len(x.shape) <= 1 for x in o) and any(x.shape for x in o)), None)
         # Counting the equal ones of two draws, or ranks of distinct numbers, wants no large tensor of its own.
         if operands is None or entry.call in seen or "grad" in entry.call or entry.name in LEFT_OUT:
