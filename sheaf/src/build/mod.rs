@@ -223,6 +223,9 @@ impl Builder<'_> {
         if self.extent == Extent::Fetch {
             engine.be_patient();
         }
+        if matches!(self.extent, Extent::Tune { .. }) {
+            installed(&compile_service)?;
+        }
         for specialised in &mut plans {
             self.tune(&mut engine, specialised)?;
         }

@@ -156,6 +156,9 @@ fn without_a_compiler_nothing_is_built() {
     let sandbox = Sandbox::new();
     sandbox.write("squares.shf", "(defn squares [(x f32 [4])] (* x x))\n");
     insta::assert_snapshot!(sandbox.run(&["build", "squares.shf", "--offline"]));
+    let build = sandbox.run(&["build", "squares.shf", "--offline"]);
+    let tune = sandbox.run(&["tune", "squares.shf", "--offline"]);
+    assert_eq!((tune.code, tune.stderr), (build.code, build.stderr));
     assert!(!sandbox.path("__sheaf__").exists());
     assert_eq!(sandbox.run(&["build", "squares.shf"]).code, Some(1), "nobody listens at the index");
 }
