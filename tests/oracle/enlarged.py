@@ -1,5 +1,7 @@
 """Names of the wider library at large sizes: calls of the table of small ones, with larger operands."""
 
+import jax
+import jax.numpy as jnp
 from table import fourier, layers, linear, solvers, training
 from works import LARGE, Argument, Work, n, rows
 
@@ -115,7 +117,19 @@ LOSSES = [
     enlarged("(perplexity-score x y)", MATRIX, (rows,)),
 ]
 
+
+
+def cubic_root(size, x):
+    """v + 4 v^3 = x, by Newton's method."""
+    return jax.lax.fori_loop(0, 30, lambda _, v: v - (v + 4 * v**3 - x) / (1 + 12 * v**2), jnp.ones_like(x))
+
+
 SOLVERS = [
+    Work("root", "(root (fn [v] (- (+ v (* 4 v v v)) x)) (ones-like x))", cubic_root, [Argument("float32", COLUMN, 0.5, 3)], (10, 100, 300)),
+    Work("gmres", "(gmres (+ (* 4 N (eye N)) x) y)", lambda size, x, y: jnp.linalg.solve(4 * size * jnp.eye(size) + x, y),
+         [Argument("float32", SQUARE), Argument("float32", COLUMN)], (64, 512), of_largest=True),
+    *[enlarged(f"(round (* 100 (:x (minimize (fn [v] (sum (+ (square (- v x)) (* 0.1 (square (square (- v x))))))) y{method}))))", COLUMN, COLUMN, sizes=(10, 200))
+      for method in ("", " :method :l-bfgs")],
     enlarged("(odeint (fn [y t] (* (+ t y) (cos y))) x [0 0.5 1.25] :method :euler)", COLUMN),
     enlarged("(odeint (fn [y t k] (* k y (- 1 y))) x [0 1 2] :args (list y) :rtol 1e-6 :atol 1e-7)", COLUMN, ()),
     enlarged("(cg (fn [v d] (tree-map * d v)) {:a y} :args (list {:a x}))", COLUMN, COLUMN, tolerance=2e-4),
