@@ -333,7 +333,14 @@ impl Backend for Engine {
         if self.recompile {
             return Ok(None);
         }
-        Ok(self.loader.find_donating(unit, donations, plain, |job| self.find(job)))
+        let program: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
+        let Ok(loaded) = program.downcast::<Loaded>() else { return Ok(None) };
+        let look = |job: &Job| {
+            let mut job = job.clone();
+            self.tune_donating(unit, &mut job, &loaded);
+            self.find(&job)
+        };
+        Ok(self.loader.find_donating(unit, donations, plain, look))
     }
 
     fn prepare_donating(
@@ -345,7 +352,7 @@ impl Backend for Engine {
         let program: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let Ok(loaded) = program.downcast::<Loaded>() else { return Ok(DonatingProgram::None) };
         let mut candidate = self.loader.donating_candidate(unit, donations, &loaded);
-        self.tune_donating(unit, &mut candidate, &loaded);
+        self.tune_donating(unit, &mut candidate.job, &loaded);
         // Buffers that it keeps would not be unshared.
         loaded.release();
         let key = candidate.job.action.key();

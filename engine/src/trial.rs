@@ -164,7 +164,7 @@ fn results(
     frame.invoke()?;
     let all = frame.take_results()?;
     drop(frame);
-    // What the frame holds no more, the program must not take for set.
+    // Arguments that the frame holds no more must not be taken for set by the next call.
     program.release();
     for (i, buffer) in kept {
         let argument = argument(i);

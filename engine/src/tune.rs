@@ -88,10 +88,10 @@ impl Engine {
     }
 
     /// Gives a donating program the flags of the plain one: the record is about that.
-    pub(crate) fn tune_donating(&self, unit: &Unit, candidate: &mut Candidate, plain: &Loaded) {
-        if candidate.job.tunable && !self.is_settled(&candidate.job) {
+    pub(crate) fn tune_donating(&self, unit: &Unit, job: &mut Job, plain: &Loaded) {
+        if job.tunable && !self.is_settled(job) {
             let plain = self.loader.donating_candidate(unit, &[], plain);
-            candidate.job.action.tuned = self.caches.tuning(&plain.job).map(|tuning| tuning.flags);
+            job.action.tuned = self.caches.tuning(&plain.job).map(|tuning| tuning.flags);
         }
     }
 
@@ -130,7 +130,8 @@ impl Engine {
             let job = &mut plan.candidates[at].job;
             self.caches.keep_tuning(job, &tuning, start.elapsed().as_secs_f64());
             job.action.tuned = Some(tuning.flags.clone());
-            self.caches.keep(job, &best.bytes, best.run);
+            // The record's flags are the first of the alternatives, wherever they were among the usual ones.
+            self.caches.keep(job, &best.bytes, CompileRun { alternative: 0, ..best.run });
             return Ok(Tuned::Measured(tuning, trials));
         }
         Ok(Tuned::NotCompiled)
@@ -240,6 +241,7 @@ impl Race {
     }
 }
 
+/// Calls two programs by turns.
 fn race(programs: [&Rc<Loaded>; 2], arguments: &[Buffer]) -> Result<Race, HostError> {
     let time = |program: &Rc<Loaded>, calls: u32| -> Result<Duration, HostError> {
         let start = Instant::now();

@@ -350,6 +350,34 @@ pub struct BuildOptions {
     pub network: NetworkOptions,
 }
 
+impl BuildOptions {
+    /// A build for this machine of all that has types or was recorded.
+    pub fn plain(
+        file: Option<PathBuf>,
+        shapes: Option<PathBuf>,
+        lock: LockOptions,
+        network: NetworkOptions,
+    ) -> BuildOptions {
+        BuildOptions {
+            file,
+            functions: Vec::new(),
+            shapes,
+            emit: None,
+            output: None,
+            device: Destination::HOST,
+            cpu: Processor::Host,
+            debug: false,
+            jobs: None,
+            json: false,
+            recompile: false,
+            tune: false,
+            no_bounds_check: false,
+            lock,
+            network,
+        }
+    }
+}
+
 /// Options of `sheaf tune`.
 #[derive(Args, Clone, Debug)]
 pub struct TuneOptions {

@@ -154,7 +154,11 @@ impl Action {
         let Some(tuned) = &self.tuned else { return self.alternatives.clone() };
         let tuned: Vec<String> = tuned.iter().map(|flag| flag.flag().to_owned()).collect();
         let none = [Vec::new()];
-        let others = if self.alternatives.is_empty() { &none[..] } else { &self.alternatives };
+        let others = match &self.alternatives[..] {
+            [] if tuned.is_empty() => return Vec::new(),
+            [] => &none[..],
+            others => others,
+        };
         let others = others.iter().filter(|other| **other != tuned).cloned();
         std::iter::once(tuned.clone()).chain(others).collect()
     }
@@ -162,7 +166,7 @@ impl Action {
     /// The key without the flags of a tuning record; `None` if there are none, or they make no difference.
     pub fn untuned_key(&self) -> Option<ActionKey> {
         let untuned = Action { tuned: None, ..self.clone() };
-        let differs = self.tuned.is_some() && untuned.attempts() != self.attempts();
+        let differs = untuned.alternatives != self.all_alternatives();
         differs.then(|| untuned.key())
     }
 
@@ -308,6 +312,9 @@ mod tests {
         );
         assert_eq!(tuned(&[], &default).all_alternatives(), [none, tiles]);
         // As without a record.
+        let plain = tuned(&[], &[]);
+        assert_eq!((plain.all_alternatives(), plain.untuned_key()), (Vec::new(), None));
+        assert_eq!(plain.key(), Action { tuned: None, ..plain.clone() }.key());
         let same = tuned(&[TuningFlag::DataTiling], &default);
         assert_eq!(same.key(), Action { tuned: None, ..same.clone() }.key());
         assert_eq!(same.untuned_key(), None);

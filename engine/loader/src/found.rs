@@ -33,7 +33,7 @@ impl Found {
 fn said(alternatives: &[Vec<String>], alternative: usize, tuned: bool) -> Option<String> {
     let names = |flags: &Vec<String>| match TuningFlag::of(flags) {
         Some(known) if known.is_empty() => "no further flags".to_owned(),
-        Some(known) => known.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(", "),
+        Some(known) => known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         None => flags.join(" "),
     };
     let chosen = alternatives.get(alternative)?;

@@ -72,46 +72,16 @@ pub fn build(options: &BuildOptions) -> ExitCode {
 /// Measures programs with sets of flags, and builds them with the fastest.
 pub fn tune(options: &TuneOptions) -> ExitCode {
     let TuneOptions { file, functions, shapes, again, json, lock, network } = options.clone();
-    let options = BuildOptions {
-        file,
-        functions,
-        shapes,
-        emit: None,
-        output: None,
-        device: Destination::HOST,
-        cpu: Processor::Host,
-        debug: false,
-        jobs: None,
-        json,
-        recompile: false,
-        tune: true,
-        no_bounds_check: false,
-        lock,
-        network,
-    };
+    let plain = BuildOptions::plain(file, shapes, lock, network);
+    let options = BuildOptions { functions, json, tune: true, ..plain };
     on_large_stack(|| build_here(&options, None, Extent::Tune { again }))
 }
 
 /// Fetches the programs that a build would compile; it is an error if a cache does not have something.
 pub fn pull(options: &PullOptions) -> ExitCode {
     let PullOptions { file, shapes, device, cpu, json, lock, network } = options.clone();
-    let options = BuildOptions {
-        file,
-        functions: Vec::new(),
-        shapes,
-        emit: None,
-        output: None,
-        device,
-        cpu,
-        debug: false,
-        jobs: None,
-        json,
-        recompile: false,
-        tune: false,
-        no_bounds_check: false,
-        lock,
-        network,
-    };
+    let plain = BuildOptions::plain(file, shapes, lock, network);
+    let options = BuildOptions { device, cpu, json, ..plain };
     on_large_stack(|| build_here(&options, None, Extent::Fetch))
 }
 

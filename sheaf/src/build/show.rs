@@ -273,7 +273,7 @@ fn names(flags: &BTreeSet<TuningFlag>) -> String {
     if flags.is_empty() {
         return "no further flags".into();
     }
-    flags.iter().map(|flag| flag.name()).collect::<Vec<_>>().join(", ")
+    flags.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn milliseconds(ms: f64) -> String {

@@ -7,7 +7,7 @@ use sheaf_artifacts::{ActionKey, ArtifactFolder, Entry, Lookup, TuningFlag};
 use sheaf_engine::{BuildTarget, Job, Plan};
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_project::Project;
-use sheaf_target::{Destination, Processor};
+use sheaf_target::Destination;
 use sheaf_toolchain::Compiler;
 
 use super::{Builder, Extent, Order, installed};
@@ -84,23 +84,8 @@ fn possible(
     project: &Project,
     programs: &[(Entry, Vec<u8>)],
 ) -> Result<HashMap<ActionKey, Job>, Failed> {
-    let build = BuildOptions {
-        file: options.file.clone(),
-        functions: Vec::new(),
-        shapes: options.shapes.clone(),
-        emit: None,
-        output: None,
-        device: Destination::HOST,
-        cpu: Processor::Host,
-        debug: false,
-        jobs: None,
-        json: false,
-        recompile: true,
-        tune: false,
-        no_bounds_check: false,
-        lock: options.lock.clone(),
-        network: options.network.clone(),
-    };
+    let VerifyOptions { file, shapes, lock, network, .. } = options.clone();
+    let build = BuildOptions::plain(file, shapes, lock, network);
     let mut builder = Builder {
         options: &build,
         artifacts: None,

@@ -209,23 +209,9 @@ fn compile(
         let of_cpu = matches!(device, Destination::Cpu(_));
         for cpu in if of_cpu { &processors[..] } else { &[Processor::Host] } {
             names.push(if of_cpu { format!("cpu:{cpu}") } else { device.to_string() });
-            let build = BuildOptions {
-                file: Some(file.to_owned()),
-                functions: Vec::new(),
-                shapes: options.shapes.clone(),
-                emit: None,
-                output: None,
-                device: device.clone(),
-                cpu: *cpu,
-                debug: false,
-                jobs: None,
-                json: false,
-                recompile: false,
-                tune: false,
-                no_bounds_check: false,
-                lock: options.lock.clone(),
-                network: options.network.clone(),
-            };
+            let (file, shapes) = (Some(file.to_owned()), options.shapes.clone());
+            let plain = BuildOptions::plain(file, shapes, options.lock.clone(), options.network.clone());
+            let build = BuildOptions { device: device.clone(), cpu: *cpu, ..plain };
             build::into_folder(&build, artifacts)?;
         }
     }

@@ -9,15 +9,16 @@ use crate::shared::{folder, own, taken};
 
 /// By default the sums of a normalisation are kernels of their own; fused, it takes less than half of the time.
 const PROGRAM: &str = "\
-(defn unit-rows [(x f32 [10000 100])]
+(defn unit-rows [(p f32 [10000 100]) (x f32 [10000 100])]
   (let [d (- x (mean x :axis 1 :keepdims))]
-    (/ d (sqrt (mean (* d d) :axis 1 :keepdims)))))
+    (- p (/ d (sqrt (mean (* d d) :axis 1 :keepdims))))))
 (defn little [(x f32 [4])] (* 2 x))
-(print (sum (abs (unit-rows (reshape (- (* 2.0 (mod (arange 1000000) 2)) 1) '[10000 100])))))
+(def x (reshape (- (* 2.0 (mod (arange 1000000) 2)) 1) '[10000 100]))
+(print (sum (abs (repeat [i 20] [p (zeros '[10000 100])] (unit-rows p x)))))
 ";
 
-/// The output of the program: a million of numbers that are 1 or -1.
-const PRINTED: &str = "1e+06\n";
+/// The output of the program: a million of numbers that are 20 or -20.
+const PRINTED: &str = "2e+07\n";
 
 const TUNE: [&str; 3] = ["tune", "rows.shf", "--json"];
 
@@ -72,7 +73,11 @@ fn one_machine_tunes_for_all() {
     let again = functions(&a.run(&TUNE));
     assert_eq!((&again[0]["tuning"]["outcome"], &again[0]["result"]), (&"known".into(), &"cached".into()));
     let verified = a.run(&["verify", "rows.shf", "--rebuild"]).compiled();
-    assert_eq!(verified.matches("rebuilt, with the same bytes").count(), 2, "{verified}");
+    assert_eq!(
+        verified.matches("rebuilt, with the same bytes").count(),
+        3,
+        "with the donating one: {verified}"
+    );
     // No compiler has made the record.
     let audited = a.run(&["cache", "audit", "--sample", "1"]);
     assert_eq!(
@@ -85,6 +90,9 @@ fn one_machine_tunes_for_all() {
     let b = with_program(Machine::reading(&remote));
     assert_eq!(taken(b.run(&RUN)), PRINTED);
     assert_eq!(entry(&b.sandbox)["key"], norm["key"]);
+    // The program for calls that own their arguments has the flags of the record too.
+    let explained = b.run(&["--explain", "--donate", "always", RUN[0], RUN[1], RUN[2]]).stderr;
+    assert!(explained.contains("  results take the place of 1 argument in "), "{explained}");
     // Nothing but the folder: neither record nor cache.
     let c = Machine::bare();
     c.sandbox.copy_from(&b.sandbox);
