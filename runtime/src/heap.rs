@@ -5,10 +5,10 @@
 //! zero, where the buffer's own fields are.
 //!
 //! `malloc` maps large allocations anew each time, and each page of them costs a fault at its first use: a result of 52 MB, 13,000
-//! of them in each call. They are backed by huge pages where the system has these. The pools of IREE's devices have none: with huge
-//! pages for gigabytes, steps of GPT-2's size took 1.1 to 3.1 s instead of 1.9.
+//! of them in each call. They are backed by huge pages where the system has these, and kept when they are freed (`block_cache`).
 
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use eerie_sys::runtime as iree;
@@ -18,6 +18,7 @@ use iree::{
     iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_MALLOC as MALLOC,
 };
 
+use crate::block_cache::{self, Block};
 use crate::device::create;
 use crate::error::Status;
 use crate::ffi::{Ref, host_allocator, iree_allocator_libc_ctl, view};
@@ -28,6 +29,33 @@ pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status
     // SAFETY: the name is copied; the function stays where it is. With two allocators that are the same, IREE has a
     // buffer's fields and its bytes in one allocation.
     unsafe { create(|out| iree::iree_hal_allocator_create_heap(view("local"), memory, memory, out)) }
+}
+
+/// The allocator for what a device of the CPU needs itself, the memory of its pools among it.
+pub(crate) fn device_allocator() -> iree::iree_allocator_t {
+    iree::iree_allocator_t { ctl: Some(with_pools), ..host_allocator() }
+}
+
+/// Minimum bytes of an allocation that can only be one of a pool: all else that a device asks for has to be zero.
+const POOL: usize = 16 << 20;
+
+/// `iree_allocator_libc_ctl`, but for the memory of pools, which is kept when it is freed.
+unsafe extern "C" fn with_pools(
+    this: *mut c_void,
+    command: iree::iree_allocator_command_t,
+    params: *const c_void,
+    inout_ptr: *mut *mut c_void,
+) -> iree::iree_status_t {
+    // SAFETY: the caller's arguments, unchanged; with CALLOC and MALLOC `params` is an `iree_allocator_alloc_params_t`.
+    unsafe {
+        let is_pool = match command {
+            CALLOC | MALLOC => (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length >= POOL,
+            FREE => size_of_allocation(*inout_ptr) >= POOL as i64,
+            _ => false,
+        };
+        let allocate = if is_pool { mostly_uninitialized } else { iree_allocator_libc_ctl };
+        allocate(this, command, params, inout_ptr)
+    }
 }
 
 /// Bytes that are zero at the start of an allocation: more than `iree_hal_heap_buffer_t`, its alignment, and the
@@ -117,27 +145,73 @@ unsafe extern "C" fn counted(
     }
 }
 
-/// `iree_allocator_libc_ctl` that leaves the bytes beyond [`ZEROED`] as they are where zeros are asked for.
+/// `iree_allocator_libc_ctl` that leaves the bytes beyond [`ZEROED`] as they are where zeros are asked for, and keeps large blocks
+/// (`block_cache`).
 unsafe extern "C" fn mostly_uninitialized(
     this: *mut c_void,
     command: iree::iree_allocator_command_t,
     params: *const c_void,
     inout_ptr: *mut *mut c_void,
 ) -> iree::iree_status_t {
-    if command != CALLOC {
-        // SAFETY: the caller's arguments, unchanged.
-        return unsafe { iree_allocator_libc_ctl(this, command, params, inout_ptr) };
-    }
-    // SAFETY: with CALLOC and MALLOC `params` is an `iree_allocator_alloc_params_t`, and on success, which is null,
-    // `inout_ptr` has the address of that many bytes.
+    // SAFETY: the caller's arguments, unchanged. With CALLOC and MALLOC `params` is an `iree_allocator_alloc_params_t`, and on
+    // success, which is null, `inout_ptr` has the address of that many bytes; with FREE it has that of an allocation.
     unsafe {
+        if command == FREE {
+            let size = usize::try_from(size_of_allocation(*inout_ptr)).unwrap_or(0);
+            if let Some(block) = NonNull::new(*inout_ptr).filter(|_| size >= block_cache::LEAST) {
+                free(this, block_cache::give(Block(block), size));
+                return std::ptr::null_mut();
+            }
+        }
+        if command != CALLOC && command != MALLOC {
+            return iree_allocator_libc_ctl(this, command, params, inout_ptr);
+        }
         let length = (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length;
-        let status = iree_allocator_libc_ctl(this, MALLOC, params, inout_ptr);
-        if status.is_null() {
+        if length < block_cache::LEAST || !take_kept(this, length, inout_ptr) {
+            let status = iree_allocator_libc_ctl(this, MALLOC, params, inout_ptr);
+            if !status.is_null() {
+                return status;
+            }
             back_by_huge_pages(*inout_ptr, length);
+            let size = usize::try_from(size_of_allocation(*inout_ptr)).unwrap_or(0);
+            if size >= block_cache::LEAST {
+                block_cache::note(size);
+            }
+        }
+        if command == CALLOC {
             (*inout_ptr).cast::<u8>().write_bytes(0, length.min(ZEROED));
         }
-        status
+        std::ptr::null_mut()
+    }
+}
+
+/// Gives a kept block for `length` bytes to `inout_ptr`; false if there is none.
+///
+/// # Safety
+///
+/// `this` is the allocator's own pointer, `inout_ptr` may be written to.
+unsafe fn take_kept(this: *mut c_void, length: usize, inout_ptr: *mut *mut c_void) -> bool {
+    let (block, rest) = block_cache::take(length);
+    // SAFETY: the caller's promise; nobody else has the blocks.
+    unsafe {
+        free(this, rest);
+        if let Some(block) = &block {
+            *inout_ptr = block.0.as_ptr();
+        }
+    }
+    block.is_some()
+}
+
+/// Gives blocks back to the system.
+///
+/// # Safety
+///
+/// `this` is the allocator's own pointer.
+unsafe fn free(this: *mut c_void, blocks: Vec<Block>) {
+    for block in blocks {
+        let mut start = block.0.as_ptr();
+        // SAFETY: `malloc` gave the block, and nobody else has it. Freeing cannot fail.
+        let _ = unsafe { iree_allocator_libc_ctl(this, FREE, std::ptr::null(), &raw mut start) };
     }
 }
 

@@ -48,6 +48,7 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 #![warn(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
+mod block_cache;
 mod buffer;
 mod device;
 mod element;

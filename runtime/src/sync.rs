@@ -9,9 +9,9 @@ use eerie_sys::runtime as iree;
 
 use crate::device::{create, embedded_elf_loader};
 use crate::error::Status;
-use crate::ffi::{Ref, host_allocator, view};
+use crate::ffi::{Ref, view};
 use crate::hal::proactor_pool;
-use crate::heap::heap_allocator;
+use crate::heap::{device_allocator, heap_allocator};
 
 /// `iree_hal_sync_device_params_t` of `iree/hal/drivers/local_sync/sync_device.h`.
 #[repr(C)]
@@ -54,7 +54,7 @@ pub(crate) fn device() -> Result<Ref<iree::iree_hal_device_t>, Status> {
                 loaders.len(),
                 loaders.as_mut_ptr(),
                 allocator.as_ptr(),
-                host_allocator(),
+                device_allocator(),
                 out,
             )
         })

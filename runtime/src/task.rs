@@ -11,7 +11,7 @@ use crate::device::{create, embedded_elf_loader};
 use crate::error::{Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::hal::proactor_pool;
-use crate::heap::heap_allocator;
+use crate::heap::{device_allocator, heap_allocator};
 use crate::runtime::Workers;
 
 /// Opaque; `iree/task/executor.h`.
@@ -115,7 +115,7 @@ pub(crate) fn device(workers: Workers) -> Result<Ref<iree::iree_hal_device_t>, S
                 loaders.as_mut_ptr(),
                 allocator.as_ptr(),
                 &raw const create_parameters,
-                host_allocator(),
+                device_allocator(),
                 out,
             )
         })
