@@ -8,7 +8,8 @@ use crate::device::create;
 use crate::error::{Error, Status, check};
 use crate::ffi::{Ref, host_allocator};
 use crate::program::Loaded;
-use crate::{Buffer, Program};
+use crate::scheduling::Yielding;
+use crate::{Buffer, Program, Target};
 
 /// State of calls of a program, allocated once: its argument list and its result list.
 ///
@@ -103,6 +104,7 @@ impl CallFrame {
             return Err(Error::MissingArgument { index, count: self.is_set.len() });
         }
         self.result_count = 0;
+        let waits = matches!(self.program.target, Target::LocalTask(_)).then(Yielding::begin);
         // SAFETY: context, function and lists are live and belong together; the lists are not used elsewhere during the
         // call; there is no policy, for which null stands.
         let status = unsafe {
@@ -116,6 +118,7 @@ impl CallFrame {
                 host_allocator(),
             ))
         };
+        drop(waits);
         while let Some((index, _)) = self.donated.pop() {
             self.unset(index);
         }

@@ -62,6 +62,7 @@ mod memory;
 mod process;
 mod program;
 mod runtime;
+mod scheduling;
 mod suballocations;
 mod sync;
 mod task;
