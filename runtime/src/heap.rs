@@ -4,11 +4,9 @@
 //! 0.8 ms of a call that took 6.9, for zeros that the program writes over. Here only the start of an allocation is
 //! zero, where the buffer's own fields are.
 //!
-//! `malloc` maps large allocations anew each time, and each page of them costs a fault at its first use: a result of 52 MB, 13,000
-//! of them in each call. They are backed by huge pages where the system has these, and kept when they are freed (`block_cache`).
+//! Large allocations are mapped by themselves, backed by huge pages where the system has these, and kept when they are freed (`mapped`).
 
 use std::ffi::c_void;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use eerie_sys::runtime as iree;
@@ -16,12 +14,13 @@ use iree::{
     iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_CALLOC as CALLOC,
     iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_FREE as FREE,
     iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_MALLOC as MALLOC,
+    iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_REALLOC as REALLOC,
 };
 
-use crate::block_cache::{self, Block};
 use crate::device::create;
 use crate::error::Status;
 use crate::ffi::{Ref, host_allocator, iree_allocator_libc_ctl, view};
+use crate::mapped;
 
 /// The allocator of buffers on the devices of the CPU.
 pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status> {
@@ -48,13 +47,10 @@ unsafe extern "C" fn with_pools(
 ) -> iree::iree_status_t {
     // SAFETY: the caller's arguments, unchanged; with CALLOC and MALLOC `params` is an `iree_allocator_alloc_params_t`.
     unsafe {
-        let is_pool = match command {
-            CALLOC | MALLOC => (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length >= POOL,
-            FREE => size_of_allocation(*inout_ptr) >= POOL as i64,
-            _ => false,
-        };
-        let allocate = if is_pool { mostly_uninitialized } else { iree_allocator_libc_ctl };
-        allocate(this, command, params, inout_ptr)
+        let is_new = command == CALLOC || command == MALLOC;
+        let is_small = is_new && (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length < POOL;
+        let control = if is_small { iree_allocator_libc_ctl } else { mostly_uninitialized };
+        control(this, command, params, inout_ptr)
     }
 }
 
@@ -92,12 +88,15 @@ fn count(bytes: i64) {
     PEAK.fetch_max(now, Ordering::Relaxed);
 }
 
-/// Size of an allocation of `malloc`, or 0 for null and where the system does not tell.
+/// Size of an allocation, or 0 for null and where the system does not tell.
 ///
 /// # Safety
 ///
-/// `start` is null or was given by `malloc` and not freed.
+/// `start` is null or was given by `malloc` or `mapped` and not freed.
 unsafe fn size_of_allocation(start: *mut c_void) -> i64 {
+    if let Some(length) = mapped::length(start) {
+        return length as i64;
+    }
     #[cfg(target_os = "linux")]
     {
         unsafe extern "C" {
@@ -145,37 +144,36 @@ unsafe extern "C" fn counted(
     }
 }
 
-/// `iree_allocator_libc_ctl` that leaves the bytes beyond [`ZEROED`] as they are where zeros are asked for, and keeps large blocks
-/// (`block_cache`).
+/// `iree_allocator_libc_ctl` that leaves the bytes beyond [`ZEROED`] as they are where zeros are asked for, with large allocations mapped
+/// by themselves.
 unsafe extern "C" fn mostly_uninitialized(
     this: *mut c_void,
     command: iree::iree_allocator_command_t,
     params: *const c_void,
     inout_ptr: *mut *mut c_void,
 ) -> iree::iree_status_t {
-    // SAFETY: the caller's arguments, unchanged. With CALLOC and MALLOC `params` is an `iree_allocator_alloc_params_t`, and on
-    // success, which is null, `inout_ptr` has the address of that many bytes; with FREE it has that of an allocation.
+    // SAFETY: the caller's arguments, unchanged. With CALLOC, MALLOC and REALLOC `params` is an `iree_allocator_alloc_params_t`, and
+    // on success, which is null, `inout_ptr` has the address of that many bytes; with FREE and REALLOC it has that of an allocation.
     unsafe {
-        if command == FREE {
-            let size = usize::try_from(size_of_allocation(*inout_ptr)).unwrap_or(0);
-            if let Some(block) = NonNull::new(*inout_ptr).filter(|_| size >= block_cache::LEAST) {
-                free(this, block_cache::give(Block(block), size));
-                return std::ptr::null_mut();
-            }
+        if command == FREE && mapped::free(*inout_ptr) {
+            return std::ptr::null_mut();
+        }
+        if command == REALLOC
+            && let Some(length) = mapped::length(*inout_ptr)
+        {
+            return moved(this, params, inout_ptr, length);
         }
         if command != CALLOC && command != MALLOC {
             return iree_allocator_libc_ctl(this, command, params, inout_ptr);
         }
         let length = (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length;
-        if length < block_cache::LEAST || !take_kept(this, length, inout_ptr) {
+        let large = if length < mapped::LEAST { None } else { mapped::allocate(length) };
+        if let Some(start) = large {
+            *inout_ptr = start.as_ptr();
+        } else {
             let status = iree_allocator_libc_ctl(this, MALLOC, params, inout_ptr);
             if !status.is_null() {
                 return status;
-            }
-            back_by_huge_pages(*inout_ptr, length);
-            let size = usize::try_from(size_of_allocation(*inout_ptr)).unwrap_or(0);
-            if size >= block_cache::LEAST {
-                block_cache::note(size);
             }
         }
         if command == CALLOC {
@@ -185,56 +183,28 @@ unsafe extern "C" fn mostly_uninitialized(
     }
 }
 
-/// Gives a kept block for `length` bytes to `inout_ptr`; false if there is none.
+/// Moves an allocation of `mapped` to another one.
 ///
 /// # Safety
 ///
-/// `this` is the allocator's own pointer, `inout_ptr` may be written to.
-unsafe fn take_kept(this: *mut c_void, length: usize, inout_ptr: *mut *mut c_void) -> bool {
-    let (block, rest) = block_cache::take(length);
-    // SAFETY: the caller's promise; nobody else has the blocks.
+/// The arguments are those of an allocator's control function for REALLOC, and `length` is the allocation's own.
+unsafe fn moved(
+    this: *mut c_void,
+    params: *const c_void,
+    inout_ptr: *mut *mut c_void,
+    length: usize,
+) -> iree::iree_status_t {
+    // SAFETY: the caller's promise; the new allocation is another one, and nobody uses the old one behind this.
     unsafe {
-        free(this, rest);
-        if let Some(block) = &block {
-            *inout_ptr = block.0.as_ptr();
+        let old = *inout_ptr;
+        let mut new = std::ptr::null_mut();
+        let status = mostly_uninitialized(this, MALLOC, params, &raw mut new);
+        if status.is_null() {
+            let wanted = (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length;
+            std::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), length.min(wanted));
+            mapped::free(old);
+            *inout_ptr = new;
         }
-    }
-    block.is_some()
-}
-
-/// Gives blocks back to the system.
-///
-/// # Safety
-///
-/// `this` is the allocator's own pointer.
-unsafe fn free(this: *mut c_void, blocks: Vec<Block>) {
-    for block in blocks {
-        let mut start = block.0.as_ptr();
-        // SAFETY: `malloc` gave the block, and nobody else has it. Freeing cannot fail.
-        let _ = unsafe { iree_allocator_libc_ctl(this, FREE, std::ptr::null(), &raw mut start) };
+        status
     }
 }
-
-/// Asks for huge pages for an allocation that `malloc` maps by itself. If the system has none, nothing changes.
-///
-/// # Safety
-///
-/// `start` has the address of `length` bytes that were allocated.
-#[cfg(target_os = "linux")]
-unsafe fn back_by_huge_pages(start: *mut c_void, length: usize) {
-    /// Bytes from which glibc always maps an allocation by itself (`DEFAULT_MMAP_THRESHOLD_MAX`).
-    const MAPPED: usize = 32 << 20;
-    /// More than the size of a page on any system; the advice is for whole pages.
-    const PAGE: usize = 64 << 10;
-
-    let before = start.addr().next_multiple_of(PAGE) - start.addr();
-    if length > MAPPED {
-        let whole = (length - before) / PAGE * PAGE;
-        // SAFETY: the pages are part of the allocation, and the advice changes nothing of what they hold.
-        let _ =
-            unsafe { rustix::mm::madvise(start.byte_add(before), whole, rustix::mm::Advice::LinuxHugepage) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-unsafe fn back_by_huge_pages(_: *mut c_void, _: usize) {}

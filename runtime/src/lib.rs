@@ -48,16 +48,18 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 #![warn(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
-mod block_cache;
 mod buffer;
 mod device;
 mod element;
 mod error;
+#[cfg(target_os = "linux")]
+mod extents;
 mod ffi;
 mod frame;
 mod gpu;
 mod hal;
 mod heap;
+mod mapped;
 mod memory;
 mod process;
 mod program;
