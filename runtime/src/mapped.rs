@@ -19,8 +19,9 @@ mod linux {
 
     use crate::extents::{Extent, Extents, GRAIN};
 
-    /// Minimum bytes of a mapping that is backed by huge pages, where the system has these.
-    const HUGE: usize = 32 << 20;
+    /// Minimum bytes of a mapping that is backed by huge pages, where the system has these: more than the 64 MiB that a pool maps at its
+    /// start, of which a small program touches a few pages.
+    const HUGE: usize = 65 << 20;
 
     static EXTENTS: LazyLock<Mutex<Extents>> = LazyLock::new(Mutex::default);
 
