@@ -43,3 +43,25 @@ impl Yielding {
         Self {}
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn policy() -> std::ffi::c_int {
+        // SAFETY: the call reads the policy of the calling thread, for which 0 stands.
+        unsafe { libc::sched_getscheduler(0) }
+    }
+
+    #[test]
+    fn the_policy_is_as_before_afterwards() {
+        assert_eq!(policy(), libc::SCHED_OTHER);
+        let yielding = Yielding::begin();
+        assert_eq!(policy(), libc::SCHED_BATCH);
+        let within = Yielding::begin();
+        drop(within);
+        assert_eq!(policy(), libc::SCHED_BATCH, "a thread with another policy keeps it");
+        drop(yielding);
+        assert_eq!(policy(), libc::SCHED_OTHER);
+    }
+}
