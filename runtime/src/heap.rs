@@ -38,6 +38,16 @@ pub(crate) fn device_allocator() -> iree::iree_allocator_t {
 /// Minimum bytes of an allocation that can only be one of a pool: all else that a device asks for has to be zero.
 const POOL: usize = 16 << 20;
 
+/// Bytes that an allocator is asked for.
+///
+/// # Safety
+///
+/// `params` are those of an allocator's control function for CALLOC, MALLOC or REALLOC.
+unsafe fn wanted(params: *const c_void) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length }
+}
+
 /// `iree_allocator_libc_ctl`, but for the memory of pools, which is kept when it is freed.
 unsafe extern "C" fn with_pools(
     this: *mut c_void,
@@ -48,7 +58,7 @@ unsafe extern "C" fn with_pools(
     // SAFETY: the caller's arguments, unchanged; with CALLOC and MALLOC `params` is an `iree_allocator_alloc_params_t`.
     unsafe {
         let is_new = command == CALLOC || command == MALLOC;
-        let is_small = is_new && (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length < POOL;
+        let is_small = is_new && wanted(params) < POOL;
         let control = if is_small { iree_allocator_libc_ctl } else { mostly_uninitialized };
         control(this, command, params, inout_ptr)
     }
@@ -166,7 +176,7 @@ unsafe extern "C" fn mostly_uninitialized(
         if command != CALLOC && command != MALLOC {
             return iree_allocator_libc_ctl(this, command, params, inout_ptr);
         }
-        let length = (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length;
+        let length = wanted(params);
         let large = if length < mapped::LEAST { None } else { mapped::allocate(length) };
         if let Some(start) = large {
             *inout_ptr = start.as_ptr();
@@ -200,8 +210,8 @@ unsafe fn moved(
         let mut new = std::ptr::null_mut();
         let status = mostly_uninitialized(this, MALLOC, params, &raw mut new);
         if status.is_null() {
-            let wanted = (*params.cast::<iree::iree_allocator_alloc_params_t>()).byte_length;
-            std::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), length.min(wanted));
+            let length = length.min(wanted(params));
+            std::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), length);
             mapped::free(old);
             *inout_ptr = new;
         }
