@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 
-use sheaf_graph::graph::Graph;
+use sheaf_graph::graph::{Graph, Work};
 use sheaf_graph::stablehlo::{KernelSize, Model};
 use sheaf_runtime::{Target, Workers};
 
-/// Minimum work for which several cores are quicker than one in spite of the hand-over.
+/// Minimum work for which several cores are quicker than one in spite of the hand-over, in operations of a product.
 const PARALLEL_WORK: u64 = 20_000_000;
 
 /// Work that keeps one more worker busy.
@@ -79,23 +79,25 @@ pub struct PlacementPlan {
 
 /// The way to run a graph.
 pub fn plan(place: PlacementPolicy, graph: &Graph) -> PlacementPlan {
-    let (work, at_once) = (graph.cost(), graph.work_at_once());
+    let (operations, at_once) = (graph.cost(), graph.work_at_once());
     let (target, why) = match place {
         PlacementPolicy::Fixed(target) => (target, "as --place says".into()),
-        PlacementPolicy::Auto => by_work(work, at_once, available_parallelism().map_or(1, NonZeroUsize::get)),
+        PlacementPolicy::Auto => {
+            by_work(operations, at_once, available_parallelism().map_or(1, NonZeroUsize::get))
+        }
     };
     PlacementPlan { target, why }
 }
 
-fn by_work(work: u64, at_once: u64, processors: usize) -> (Target, String) {
-    let about = || match rounded(work) {
-        all if at_once < work / 2 => {
-            format!("a call is about {all} operations, {} at a time", rounded(at_once))
+fn by_work(operations: u64, at_once: Work, processors: usize) -> (Target, String) {
+    let about = || match rounded(operations) {
+        all if at_once.operations < operations / 2 => {
+            format!("a call is about {all} operations, {} at a time", rounded(at_once.operations))
         }
         all => format!("a call is about {all} operations"),
     };
-    let busy = usize::try_from(at_once / WORKER_WORK).unwrap_or(usize::MAX);
-    if at_once < PARALLEL_WORK || processors == 1 {
+    let busy = usize::try_from(at_once.weight / WORKER_WORK).unwrap_or(usize::MAX);
+    if at_once.weight < PARALLEL_WORK || processors == 1 {
         return (Target::LocalSync, format!("{}, enough for one core", about()));
     }
     match NonZeroUsize::new(busy).filter(|busy| busy.get() < processors) {
@@ -126,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_more_work_the_more_workers() {
-        let first = |work, processors| by_work(work, work, processors).0.to_string();
+        let product = |operations| Work { operations, weight: operations };
+        let first = |work, processors| by_work(work, product(work), processors).0.to_string();
         assert_eq!(first(0, 8), "local-sync");
         assert_eq!(first(1_000_001, 8), "local-sync");
         assert_eq!(first(20_000_000, 8), "local-task:2");
@@ -134,11 +137,13 @@ mod tests {
         assert_eq!(first(80_000_000, 8), "local-task");
         assert_eq!(first(u64::MAX, 8), "local-task");
         assert_eq!(first(u64::MAX, 1), "local-sync");
-        let (target, why) = by_work(1_000_000_000, 2_000_000, 8);
+        let sums = Work { operations: 8_000_000, weight: 64_000_000 };
+        assert_eq!(by_work(8_000_000, sums, 8).0.to_string(), "local-task:6", "memory holds up one core");
+        let (target, why) = by_work(1_000_000_000, product(2_000_000), 8);
         assert_eq!(target, Target::LocalSync, "the steps of a loop come one after the other");
         assert_eq!(why, "a call is about 1,000,000,000 operations, 2,000,000 at a time, enough for one core");
         assert_eq!(
-            by_work(1_234_567, 1_234_567, 8).1,
+            by_work(1_234_567, product(1_234_567), 8).1,
             "a call is about 1,200,000 operations, enough for one core"
         );
     }

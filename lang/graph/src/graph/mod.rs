@@ -19,6 +19,7 @@ mod rows;
 mod stagger;
 mod tiles;
 mod verify;
+mod work;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -40,8 +41,9 @@ pub use rows::gains_by_order;
 pub use stagger::stagger;
 pub use tiles::gains_by_tiles;
 pub use verify::verify;
+pub use work::Work;
 
-use crate::primitives::{Primitive, Scan, WhileLoop, is_by_rows};
+use crate::primitives::Primitive;
 use crate::tensor::TensorType;
 use sheaf_syntax::Span;
 
@@ -125,39 +127,5 @@ impl Graph {
         let mut size = 0;
         self.visit(&mut |_, _| size += 1);
         size
-    }
-
-    /// An estimate of the scalar operations that can be done side by side. Those of a loop are those of a step: each step
-    /// would be handed to other cores anew, unless it is taken by rows. Only a program that does little in its loops has those
-    /// outside of them.
-    pub fn work_at_once(&self) -> u64 {
-        const LITTLE: u64 = 4;
-        let (mut outside, mut inside, mut step) = (0_u64, 0_u64, 0);
-        for eqn in &self.equations {
-            let functions = eqn.op.functions();
-            let works = functions.iter().map(|function| function.work_at_once());
-            let op = &eqn.op;
-            let by_rows = is_by_rows(op);
-            if !by_rows && (op.is::<Scan>() || op.is::<WhileLoop>()) {
-                inside = inside.saturating_add(self.equation_cost(eqn));
-                step = works.max().unwrap_or(0).max(step);
-            } else if by_rows || functions.is_empty() {
-                outside = outside.saturating_add(self.equation_cost(eqn));
-            } else {
-                outside = works.fold(outside, u64::saturating_add);
-            }
-        }
-        if outside / LITTLE >= inside { outside } else { step }
-    }
-
-    /// An estimate of the scalar operations of one evaluation: a size, never a time.
-    pub fn cost(&self) -> u64 {
-        self.equations.iter().map(|eqn| self.equation_cost(eqn)).fold(0, u64::saturating_add)
-    }
-
-    fn equation_cost(&self, eqn: &Equation) -> u64 {
-        let inputs: SmallVec<[&TensorType; 4]> = eqn.inputs.iter().map(|v| self.ty(*v)).collect();
-        let outputs: SmallVec<[&TensorType; 4]> = eqn.outputs.iter().map(|v| self.ty(*v)).collect();
-        eqn.op.cost(&inputs, &outputs)
     }
 }

@@ -130,7 +130,7 @@ fn a_loop_by_rows_is_one_kernel_of_as_many_workgroups_as_fill_its_tiles() {
     let inputs = shapes.map(|shape| b.input(float(shape)));
     let results = b.apply_all(scan, &inputs).to_vec();
     let graph = b.finish(results);
-    assert_eq!(graph.work_at_once(), graph.cost());
+    assert_eq!(graph.work_at_once().operations, graph.cost());
     for model in [Model::Hal, Model::Blocks] {
         let module = emit(&graph, model);
         assert!(!module.features.may_be_rejected());
