@@ -43,8 +43,12 @@ pub fn simplify(graph: &Graph) -> Graph {
         let (next, narrowed) = dead::remove(round(&graph));
         debug_assert_eq!(verify(&next), Ok(()), "{next}");
         graph = next;
-        if !narrowed {
-            return graph;
+        if narrowed {
+            continue;
+        }
+        match scatter::multiplied_first(&graph) {
+            Some(next) => graph = next,
+            None => return graph,
         }
     }
 }

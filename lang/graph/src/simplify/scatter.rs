@@ -1,26 +1,95 @@
-//! Sums with rows that were added to zeros.
+//! Rows that are added to zeros, multiplied and added to another tensor.
+//!
+//! Elements that get several rows are summed in another order, and zeros that get none may have another sign. The 16-bit floats are left
+//! alone: a sum of rows is rounded once.
 
 use super::elementwise::{is, is_binary};
 use super::{Simplifier, one};
-use crate::graph::{Op, Var, Vars};
-use crate::primitives::{Add, ScatterAdd};
-use crate::tensor::DType;
+use crate::graph::{Builder, DefUse, Equation, Graph, Op, RULE, Var, Vars};
+use crate::primitives::{Add, Full, Mul, Neg, OptimizationBarrier, ScatterAdd, Sub, Unary};
+use crate::tensor::{DType, HostTensor, TensorType};
 
-/// Rows that a sum with another tensor takes are added to that tensor, not to zeros first: the gradient of an embedding that is a
-/// matrix of logits too needs no second tensor of its size.
-///
-/// Elements that get several rows are summed in another order, and an untouched `-0` stays one. The 16-bit floats are left alone:
-/// a sum of rows is rounded once.
+/// Rows that a sum or a difference with another tensor takes are added to that tensor, not to zeros first: the gradient of an
+/// embedding that is a matrix of logits too needs no second tensor of its size, and a step of gradient descent visits those rows alone.
 pub(super) fn into_other_term(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let [x, y] = *operands else { return None };
-    if !is_binary::<Add>(op) || matches!(s.ty(x).dtype, DType::F16 | DType::BF16) {
+    let (sum, difference) = (is_binary::<Add>(op), is_binary::<Sub>(op));
+    if !(sum || difference) {
         return None;
     }
-    let rows_and_target = |rows: Var, target: Var| {
+    let added = |rows: Var| {
         let (_, [zeros, indices, updates]) = s.made_by::<ScatterAdd>(rows)? else { return None };
-        let touches_few = 4 * s.ty(*updates).count() <= s.ty(rows).count();
-        (touches_few && is(s, *zeros, 0.0)).then_some([target, *indices, *updates])
+        let few = are_few(s.ty(rows), s.ty(*updates)) && is(s, *zeros, 0.0);
+        few.then_some([*indices, *updates])
     };
-    let operands = rows_and_target(x, y).or_else(|| rows_and_target(y, x))?;
-    one(s.record(ScatterAdd, &operands))
+    if let Some([indices, mut updates]) = added(y) {
+        if difference {
+            updates = s.record(Unary(Neg), &[updates]);
+        }
+        return one(s.record(ScatterAdd, &[x, indices, updates]));
+    }
+    let [indices, updates] = added(x).filter(|_| sum)?;
+    one(s.record(ScatterAdd, &[y, indices, updates]))
+}
+
+/// True if adding the rows of `updates` to a tensor of type `all` leaves most of it as it is.
+fn are_few(all: &TensorType, updates: &TensorType) -> bool {
+    !matches!(all.dtype, DType::F16 | DType::BF16) && 4 * updates.count() <= all.count()
+}
+
+/// `graph` with rows multiplied before they are added to zeros, where the sum is read by a product with a number alone; `None` if
+/// there are none.
+pub(super) fn multiplied_first(graph: &Graph) -> Option<Graph> {
+    graph.equations.iter().find(|eqn| eqn.op.is::<ScatterAdd>())?;
+    let uses = DefUse::of(graph);
+    graph.equations.iter().find(|eqn| multiplied(&uses, eqn).is_some())?;
+    let mut b = Builder::new();
+    let inputs = b.inputs_of(graph);
+    let mut here: Vec<Option<Var>> = vec![None; graph.types.len()];
+    graph.inputs.iter().zip(&inputs).for_each(|(v, input)| here[v.index()] = Some(*input));
+    let outputs = graph.rebuild(&inputs, |eqn, operands| {
+        let results = match multiplied(&uses, eqn) {
+            Some((number, [zeros, indices, updates])) => {
+                let [zeros, indices, updates] =
+                    [zeros, indices, updates].map(|v| here[v.index()].expect(RULE));
+                let shape = b.ty(updates).shape.clone();
+                let number = b.apply(Full { value: number.clone(), shape }, &[]);
+                let updates = b.mul(number, updates);
+                Vars::from_slice(&[b.scatter_add(zeros, indices, updates)])
+            }
+            None => b.bind(eqn.op.clone(), operands).expect(RULE),
+        };
+        eqn.outputs.iter().zip(&results).for_each(|(v, result)| here[v.index()] = Some(*result));
+        results
+    });
+    Some(b.finish(outputs))
+}
+
+/// The number and the operands of the `scatter_add`, if `eqn` is such a product.
+fn multiplied<'a>(uses: &DefUse<'a>, eqn: &'a Equation) -> Option<(&'a HostTensor, [Var; 3])> {
+    if !is_binary::<Mul>(&eqn.op) {
+        return None;
+    }
+    let with = |number: Var, rows: Var| {
+        let value = &uses.definition(number)?.op.downcast_ref::<Full>()?.value;
+        let scatter = uses.definition(before_barrier(uses, rows)?).filter(|eqn| eqn.op.is::<ScatterAdd>())?;
+        let [zeros, indices, updates] = *scatter.inputs else { return None };
+        let from_zeros = uses.definition(zeros)?.op.downcast_ref::<Full>()?.value.element_f64(0) == 0.0;
+        let few = are_few(uses.graph.ty(rows), uses.graph.ty(updates));
+        (few && from_zeros && value.element_f64(0).is_finite()).then_some((value, [zeros, indices, updates]))
+    };
+    let [x, y] = *eqn.inputs else { return None };
+    with(x, y).or_else(|| with(y, x))
+}
+
+/// What `var`, which is read once, is before the barrier of `value_and_grad`; `None` if either is read more often. Such rows are a kernel
+/// of their own with the barrier and without.
+fn before_barrier(uses: &DefUse<'_>, var: Var) -> Option<Var> {
+    let once = |var: Var| (uses.count(var) == 1).then_some(var);
+    let eqn = uses.definition(once(var)?)?;
+    if !eqn.op.is::<OptimizationBarrier>() {
+        return Some(var);
+    }
+    let position = eqn.outputs.iter().position(|v| *v == var)?;
+    once(eqn.inputs[position])
 }

@@ -63,6 +63,31 @@ rule!(rows_are_added_to_the_other_term, [(F32, &[9, 3]), (I32, &[2]), (F32, &[2,
     b.add(rows, x[0])
 } => "scatter_add v0 v1 v2; [v3]");
 
+rule!(multiplied_rows_are_taken_from_the_other_term, [(F32, &[9, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
+    let zeros = b.zeros(&TensorType::new(F32, &[9, 3][..]));
+    let rows = b.scatter_add(zeros, x[1], x[2]);
+    let rows = b.apply(p::OptimizationBarrier, &[rows]);
+    let rate = b.full_like(rows, 0.5);
+    let rows = b.mul(rate, rows);
+    b.sub(x[0], rows)
+} => "full[0.5 shape=[2, 3]]; mul v3 v2; neg v4; scatter_add v0 v1 v5; [v6]");
+
+rule!(rows_that_are_read_twice_are_multiplied_afterwards, [(I32, &[2]), (F32, &[2, 3])], |b, x| {
+    let zeros = b.zeros(&TensorType::new(F32, &[9, 3][..]));
+    let rows = b.scatter_add(zeros, x[0], x[1]);
+    let squares = b.mul(rows, rows);
+    let rate = b.full_like(rows, 0.5);
+    let rows = b.mul(rate, rows);
+    b.mul(squares, rows)
+} => "full[0 shape=[9, 3]]; scatter_add v2 v0 v1; mul v3 v3; full[0.5 shape=[9, 3]]; mul v5 v3; mul v4 v6; [v7]");
+
+rule!(rows_are_not_multiplied_by_infinity, [(I32, &[2]), (F32, &[2, 3])], |b, x| {
+    let zeros = b.zeros(&TensorType::new(F32, &[9, 3][..]));
+    let rows = b.scatter_add(zeros, x[0], x[1]);
+    let rate = b.full_like(rows, f64::INFINITY);
+    b.mul(rate, rows)
+} => "full[0 shape=[9, 3]]; scatter_add v2 v0 v1; full[inf shape=[9, 3]]; mul v4 v3; [v5]");
+
 rule!(many_rows_are_summed_first, [(F32, &[3, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
     let zeros = b.zeros(&TensorType::new(F32, &[3, 3][..]));
     let rows = b.scatter_add(zeros, x[1], x[2]);
