@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::graph::{
     DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
 };
-use crate::primitives::{Constant, Full};
+use crate::primitives::{Constant, Full, ThinProduct};
 use crate::tensor::{DType, HostTensor, TensorType};
 
 mod kernel;
@@ -188,6 +188,11 @@ struct Emitter {
 }
 
 impl Emitter {
+    /// True if products of a few vectors and a matrix are kernels that are written out.
+    fn has_thin_products(&self) -> bool {
+        !self.model.is_gpu() && self.kernel.is_none()
+    }
+
     /// Writes the equations of a graph whose parameters have these names; the names of its results. Names of variables
     /// are `%`, the prefix and a number.
     fn equations(
@@ -196,7 +201,11 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
-        let blocks = if self.in_blocks { in_blocks(graph, !self.model.is_gpu()) } else { None };
+        let blocks = if self.in_blocks {
+            in_blocks(graph, !self.model.is_gpu(), self.has_thin_products())
+        } else {
+            None
+        };
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph, self.model.kernel_buffers());
         let graph = parted.as_ref().unwrap_or(graph);
@@ -265,8 +274,19 @@ pub struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn name(&self, var: Var) -> &str {
+    /// The name of a variable.
+    pub fn name(&self, var: Var) -> &str {
         &self.names[var.index()]
+    }
+
+    /// The type of a variable.
+    pub fn ty(&self, var: Var) -> &TensorType {
+        self.graph.ty(var)
+    }
+
+    /// Operand `i`.
+    pub fn operand_var(&self, i: usize) -> Var {
+        self.eqn.inputs[i]
     }
 
     /// The name of operand `i`.
@@ -305,6 +325,11 @@ impl Lowering<'_> {
     /// True if the program runs on a processor.
     pub fn is_for_processor(&self) -> bool {
         !self.emitter.model.is_gpu()
+    }
+
+    /// The equation as a product of a few vectors and a matrix, if it is one and becomes a kernel that is written out.
+    pub fn thin_product(&self) -> Option<ThinProduct> {
+        if self.emitter.has_thin_products() { ThinProduct::of(self.recorded, self.eqn) } else { None }
     }
 
     /// True if the program runs on a GPU of NVIDIA.

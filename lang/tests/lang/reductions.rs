@@ -47,7 +47,9 @@ fn holds(
         .collect();
     let exact = &evaluate(&graph_of(shapes, DType::F64, &f), &doubles)[0];
     let plain = graph_of(shapes, DType::F32, &f);
-    for graph in [in_blocks(&plain, false), in_blocks(&plain, true), Some(plain)].iter().flatten() {
+    for graph in
+        [in_blocks(&plain, false, false), in_blocks(&plain, true, false), Some(plain)].iter().flatten()
+    {
         let result = &evaluate(graph, &operands)[0];
         assert_eq!(result.shape(), exact.shape());
         for i in 0..exact.count() {
@@ -99,7 +101,7 @@ proptest! {
                 b.apply(ReduceProd { axes: axes.as_slice().into() }, x)
             });
             for plain in [sum, product] {
-                let graph = in_blocks(&plain, false).unwrap_or(plain);
+                let graph = in_blocks(&plain, false, false).unwrap_or(plain);
                 prop_assert!(chains(&graph).iter().all(|chain| *chain <= CHAIN), "{shape:?} {axes:?}\n{graph}");
                 prop_assert_eq!(graph.ty(graph.outputs[0]).dtype, dtype);
             }
@@ -157,7 +159,8 @@ fn sums_of_halves_are_rounded_once() {
         let right: f64 = (0..x.count()).map(|i| x.element_f64(i)).sum();
         let right = HostTensor::new([].as_slice(), vec![right as f32]);
         let right = evaluate(&graph_of(&[&[]], DType::F32, |b, x| b.convert(x[0], dtype)), &[right]);
-        let [blocks, doubles] = [false, true].map(|doubles| in_blocks(&plain, doubles).expect("a long sum"));
+        let [blocks, doubles] =
+            [false, true].map(|doubles| in_blocks(&plain, doubles, false).expect("a long sum"));
         for graph in [blocks, doubles, plain] {
             assert_eq!(evaluate(&graph, std::slice::from_ref(&x)), right);
         }
@@ -172,7 +175,7 @@ fn lengths_of_all_kinds() {
         holds(&[&[count, 2]], 2, |b, x| b.sum(x[0], &[0]));
         holds(&[&[count, 2]], 2, |b, x| b.sum(x[0], &[0, 1]));
     }
-    assert!(in_blocks(&graph_of(&[&[0, 1000]], DType::F32, |b, x| b.sum(x[0], &[1])), true).is_none());
+    assert!(in_blocks(&graph_of(&[&[0, 1000]], DType::F32, |b, x| b.sum(x[0], &[1])), true, false).is_none());
 }
 
 /// Rows are summed in doubles on devices with fast doubles.

@@ -32,6 +32,39 @@ fn small_loops_are_kernels() {
     assert_eq!(compiled.stdout, sandbox.run(&["loops.shf", "--no-jit"]).silent());
 }
 
+/// Products of vectors and large matrices, whose numbers are whole, so that every order of additions gives the same.
+const THIN: &str = r"
+(defn whole [seed dims] (random-randint (random-key seed) dims -3 4))
+(defn numbers [seed dims] (cast (whole seed dims) :f32))
+(defn columns [x w] (@ x w))
+(defn rows [w x] (@ w x))
+(defn transposed [x w] (@ x (transpose w)))
+(defn turned [x w] (@ (transpose w) x))
+(defn gradient [w x] ((grad (fn [x] (sum (square (@ x w))))) x))
+(defn show [y] (print (shape y) (sum y) (max y) (min y) (argmax y) (argmin y)))
+(show (columns (numbers 1 '[1 257]) (numbers 2 '[257 259])))
+(show (columns (numbers 1 '[1 1 4100]) (numbers 2 '[4100 17])))
+(show (columns (numbers 1 '[770]) (numbers 2 '[770 5003])))
+(show (columns (numbers 1 '[3 1025]) (numbers 2 '[1025 1033])))
+(show (rows (numbers 1 '[5003 259]) (numbers 2 '[259])))
+(show (transposed (numbers 1 '[1 300]) (numbers 2 '[301 300])))
+(show (transposed (numbers 1 '[2 1030]) (numbers 2 '[1031 1030])))
+(show (turned (numbers 1 '[770]) (numbers 2 '[770 130])))
+(show (gradient (numbers 1 '[260 261]) (numbers 2 '[260])))
+";
+
+#[test]
+fn thin_products_are_kernels() {
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
+    sandbox.write("thin.shf", THIN);
+    let typed = "(defn f [(x f32 [300]) (w f32 [301 300])] (@ x (transpose w)))";
+    sandbox.write("typed.shf", typed);
+    let text = sandbox.run(&["build", "--emit", "stablehlo", "typed.shf", "f"]).silent();
+    assert!(text.contains("flow.dispatch.workgroups") && !text.contains("dot_general"), "{text}");
+    let compiled = sandbox.run(&["thin.shf", "--jit", "always", "--strict"]);
+    assert_eq!(compiled.stdout, sandbox.run(&["thin.shf", "--no-jit"]).silent());
+}
+
 /// A program that was compiled in another form for another reason does not count as the second choice.
 #[test]
 fn the_quickest_form_is_tried_beside_others() {

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::{Builder, DefUse, Equation, Graph, RULE, Var, Vars, gains_by_tiles};
 use crate::primitives::{
     Binary, Convert, Convolution, DotGeneral, Mul, OptimizationBarrier, Primitive, ReduceProd, ReduceSum,
-    Reshape,
+    Reshape, ThinProduct,
 };
 use crate::tensor::{DType, Shape, element_count};
 
@@ -55,18 +55,20 @@ const FEW_ROWS: usize = 1 << 17;
 /// Lengths of the rows that products are laid out in before they are added up.
 const PRODUCTS: std::ops::RangeInclusive<usize> = CHAIN..=2048;
 
-/// `graph` with each long reduction in blocks; `None` if there is none. `doubles` allows sums of `f32` in `f64`.
-pub fn in_blocks(graph: &Graph, doubles: bool) -> Option<Graph> {
+/// `graph` with each long reduction in blocks; `None` if there is none. `doubles` allows sums of `f32` in `f64`; `thin` leaves products
+/// of a few vectors and a matrix to a kernel.
+pub fn in_blocks(graph: &Graph, doubles: bool, thin: bool) -> Option<Graph> {
     if !graph.equations.iter().any(|eqn| is_long(graph, eqn)) {
         return None;
     }
     let uses = DefUse::of(graph);
+    let is_blocked = |eqn: &Equation| is_long(graph, eqn) && !(thin && ThinProduct::of(&uses, eqn).is_some());
     let tiles = gains_by_tiles(graph);
     let mut b = Builder::new();
     let inputs = b.inputs_of(graph);
     let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
-        if is_long(graph, eqn) {
+        if is_blocked(eqn) {
             let means = Means { doubles, tiles, products: adds_products(&uses, eqn) };
             smallvec::smallvec![blocked(&mut b, eqn, operands, means)]
         } else {

@@ -176,6 +176,9 @@ impl Primitive for DotGeneral {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if let Some(product) = to.thin_product() {
+            return product.write(to);
+        }
         let pairs = |name: &str, axes: &[Shape; 2]| {
             format!(", {name}_dims = {} x {}", dims_list(&axes[0]), dims_list(&axes[1]))
         };

@@ -33,6 +33,7 @@ mod sort_lowering;
 mod sort_network;
 mod sort_radix;
 mod sort_ranks;
+mod thin_product;
 mod watch;
 
 macro_rules! primitives {
@@ -56,6 +57,7 @@ use products::sums_of_products;
 use reduction::reduction_rules;
 pub use reduction::{Groups, axes_except, broadcast_back, kept_shape, reduced_shape, shift_axes};
 pub use scan_rows::is_by_rows;
+pub use thin_product::ThinProduct;
 pub use watch::Watch;
 
 primitives!(

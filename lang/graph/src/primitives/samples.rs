@@ -341,6 +341,9 @@ fn others() -> Vec<Sample> {
             &[(F32, &[2, 3, 4], Any), (F32, &[4, 2, 3], Any)],
         ),
         smooth(dot(pairs(&[], &[]), pairs(&[], &[])), &[(F32, &[2], Any), (F32, &[3], Any)]),
+        // A kernel of its own, by columns and by rows.
+        discrete(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(F32, &[1, 3857], Any), (F32, &[3857, 17], Any)]),
+        discrete(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(F64, &[257, 259], Any), (F64, &[259], Any)]),
         smooth(Select, &[(Bool, &[3, 4], Any), (F32, &[3, 4], Any), (F32, &[3, 4], Any)]),
         discrete(Select, &[(Bool, &[9], Any), (Bool, &[9], Any), (Bool, &[9], Any)]),
         smooth(OptimizationBarrier, &[(F32, &[2, 3], Any), (I32, &[2], Any), (F32, &[], Any)]),

@@ -52,6 +52,26 @@ impl Array {
     pub fn set(&self, nest: &mut LoopNest, i: &str, x: &str) {
         nest.line(&format!("memref.store {x}, {}[{i}] : {}", self.name, self.memref()));
     }
+
+    /// Writes a reading of a vector.
+    pub fn get_lanes(&self, nest: &mut LoopNest, i: &str, lanes: usize) -> String {
+        nest.value(&format!(
+            "vector.load {}[{i}] : {}, {}",
+            self.name,
+            self.memref(),
+            vector(self.dtype, lanes)
+        ))
+    }
+
+    /// Writes a vector.
+    pub fn set_lanes(&self, nest: &mut LoopNest, i: &str, x: &str, lanes: usize) {
+        nest.line(&format!(
+            "vector.store {x}, {}[{i}] : {}, {}",
+            self.name,
+            self.memref(),
+            vector(self.dtype, lanes)
+        ));
+    }
 }
 
 impl Tensor {
