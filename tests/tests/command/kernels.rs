@@ -40,6 +40,8 @@ const THIN: &str = r"
 (defn rows [w x] (@ w x))
 (defn transposed [x w] (@ x (transpose w)))
 (defn turned [x w] (@ (transpose w) x))
+(def matrix (numbers 3 '[300 310]))
+(defn captured [x] (@ x matrix))
 (defn gradient [w x] ((grad (fn [x] (sum (square (@ x w))))) x))
 (defn show [y] (print (shape y) (sum y) (max y) (min y) (argmax y) (argmin y)))
 (show (columns (numbers 1 '[1 257]) (numbers 2 '[257 259])))
@@ -50,6 +52,8 @@ const THIN: &str = r"
 (show (transposed (numbers 1 '[1 300]) (numbers 2 '[301 300])))
 (show (transposed (numbers 1 '[2 1030]) (numbers 2 '[1031 1030])))
 (show (turned (numbers 1 '[770]) (numbers 2 '[770 130])))
+(show (captured (numbers 1 '[300])))
+(show (captured (numbers 1 '[40 300])))
 (show (gradient (numbers 1 '[260 261]) (numbers 2 '[260])))
 ";
 

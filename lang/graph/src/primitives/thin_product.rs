@@ -160,7 +160,8 @@ fn lanes(dtype: DType) -> usize {
 fn before_transpose<'a>(uses: &DefUse<'a>, var: Var) -> (Var, Option<&'a [usize]>) {
     let transposed = || {
         let eqn = uses.definition(var)?;
-        Some((eqn.inputs[0], Some(&*eqn.op.downcast_ref::<Transpose>()?.permutation)))
+        let op = eqn.op.downcast_ref::<Transpose>()?;
+        Some((eqn.inputs[0], Some(&*op.permutation)))
     };
     transposed().unwrap_or((var, None))
 }
