@@ -188,8 +188,8 @@ struct Emitter {
 }
 
 impl Emitter {
-    /// True if products of a few vectors and a matrix are kernels that are written out.
-    fn has_thin_products(&self) -> bool {
+    /// True if kernels can be written out here.
+    fn has_kernels(&self) -> bool {
         !self.model.is_gpu() && self.kernel.is_none()
     }
 
@@ -201,11 +201,8 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
-        let blocks = if self.in_blocks {
-            in_blocks(graph, !self.model.is_gpu(), self.has_thin_products())
-        } else {
-            None
-        };
+        let blocks =
+            if self.in_blocks { in_blocks(graph, !self.model.is_gpu(), self.has_kernels()) } else { None };
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph, self.model.kernel_buffers());
         let graph = parted.as_ref().unwrap_or(graph);
@@ -327,9 +324,14 @@ impl Lowering<'_> {
         !self.emitter.model.is_gpu()
     }
 
+    /// True if kernels can be written out here: on a processor, outside of other kernels.
+    pub fn has_kernels(&self) -> bool {
+        self.emitter.has_kernels()
+    }
+
     /// The equation as a product of a few vectors and a matrix, if it is one and becomes a kernel that is written out.
     pub fn thin_product(&self) -> Option<ThinProduct> {
-        if self.emitter.has_thin_products() { ThinProduct::of(self.recorded, self.eqn) } else { None }
+        if self.emitter.has_kernels() { ThinProduct::of(self.recorded, self.eqn) } else { None }
     }
 
     /// True if the program runs on a GPU of NVIDIA.

@@ -69,6 +69,34 @@ fn thin_products_are_kernels() {
     assert_eq!(compiled.stdout, sandbox.run(&["thin.shf", "--no-jit"]).silent());
 }
 
+/// Convolutions of whole numbers: in two dimensions and one, with strides, dilations and margins, and their gradients.
+const CONVOLUTIONS: &str = r"
+(use nn)
+(defn numbers [seed dims] (cast (random-randint (random-key seed) dims -3 4) :f32))
+(defn show [y] (print (shape y) (sum y) (max y) (min y) (argmax y) (argmin y)))
+(defn half-squares [y] (sum (* 0.5 (square y))))
+(def image (numbers 1 '[1 20 20 16]))
+(def window (numbers 2 '[3 3 16 32]))
+(show (conv2d (numbers 1 '[2 32 32 64]) (numbers 2 '[3 3 64 64]) :padding :same))
+(show (conv2d (numbers 1 '[3 29 31 1]) (numbers 2 '[5 3 1 16]) :padding :same))
+(show (conv2d (numbers 1 '[2 65 33 3]) (numbers 2 '[7 7 3 32]) :stride 2 :padding :same))
+(show (conv2d image (numbers 2 '[3 3 16 48])))
+(show ((grad (fn [x] (half-squares (conv2d x window :stride 2 :padding :same)))) image))
+(show ((grad (fn [k] (half-squares (conv2d image k :padding :same)))) window))
+";
+
+#[test]
+fn convolutions_are_kernels() {
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
+    sandbox.write("convolutions.shf", CONVOLUTIONS);
+    let typed = "(use nn) (defn f [(x f32 [4 28 28 1]) (k f32 [3 3 1 32])] (conv2d x k))";
+    sandbox.write("typed.shf", typed);
+    let text = sandbox.run(&["build", "--emit", "stablehlo", "typed.shf", "f"]).silent();
+    assert!(text.contains("flow.dispatch.workgroups") && !text.contains("stablehlo.convolution"), "{text}");
+    let compiled = sandbox.run(&["convolutions.shf", "--jit", "always", "--strict"]);
+    assert_eq!(compiled.stdout, sandbox.run(&["convolutions.shf", "--no-jit"]).silent());
+}
+
 /// A program that was compiled in another form for another reason does not count as the second choice.
 #[test]
 fn the_quickest_form_is_tried_beside_others() {

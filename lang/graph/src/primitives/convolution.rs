@@ -12,6 +12,7 @@ use std::fmt::Write;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::direct_convolution::DirectConvolution;
 use super::{Cotangents, Primitive, Reverse, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, quirks};
@@ -252,6 +253,10 @@ impl Primitive for Convolution {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let types = [to.operand_type(0), to.operand_type(1), to.result_type(0)];
+        if let Some(direct) = DirectConvolution::of(self, types).filter(|_| to.has_kernels()) {
+            return direct.write(self, to);
+        }
         let n = self.spatial();
         let (input, ty, padding) = quirks::padded_input(self, to);
         let space = (0..n).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");

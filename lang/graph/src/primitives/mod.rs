@@ -18,6 +18,7 @@ use crate::tensor::{HostTensor, TensorType};
 
 mod check;
 mod classes;
+mod direct_convolution;
 mod element;
 mod elementwise;
 mod folding;

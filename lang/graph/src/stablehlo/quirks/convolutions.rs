@@ -16,10 +16,29 @@ pub fn padded_input(
     op: &Convolution,
     to: &mut Lowering<'_>,
 ) -> (String, TensorType, SmallVec<[(i64, i64); 2]>) {
-    let (input, ty, n) = (to.operand(0), to.operand_type(0).clone(), op.spatial());
     let is_dilated = op.input_dilation.iter().any(|d| *d != 1);
     if !is_dilated && op.padding.iter().all(|(low, high)| *low >= 0 && *high >= 0) {
-        return (input, ty, op.padding.clone());
+        return (to.operand(0), to.operand_type(0).clone(), op.padding.clone());
+    }
+    let (name, ty) = padded(op, to);
+    (name, ty, SmallVec::from_elem((0, 0), op.spatial()))
+}
+
+/// The type of the input of a convolution with its dilation and padding.
+pub fn padded_type(op: &Convolution, input: &TensorType) -> TensorType {
+    let mut padded = input.clone();
+    for axis in 0..op.spatial() {
+        padded.shape[axis + 1] = op.padded_extent(axis, input.shape[axis + 1]);
+    }
+    padded
+}
+
+/// The input of a convolution with its dilation and padding, and its type.
+pub fn padded(op: &Convolution, to: &mut Lowering<'_>) -> (String, TensorType) {
+    let (input, ty, n) = (to.operand(0), to.operand_type(0).clone(), op.spatial());
+    let padded = padded_type(op, &ty);
+    if padded.shape == ty.shape && op.padding.iter().all(|pad| *pad == (0, 0)) {
+        return (input, ty);
     }
     let scalar = TensorType::scalar(ty.dtype);
     let fill = to.splat(&scalar, &zero(ty.dtype));
@@ -27,10 +46,6 @@ pub fn padded_input(
         let entries = once(0).chain((0..n).map(inner)).chain([0]);
         entries.map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
     };
-    let mut padded = ty.clone();
-    for axis in 0..n {
-        padded.shape[axis + 1] = op.padded_extent(axis, ty.shape[axis + 1]);
-    }
     let text = format!(
         "stablehlo.pad {input}, {fill}, low = [{}], high = [{}], interior = [{}] : ({}, {}) -> {}",
         list(&|axis| op.padding[axis].0),
@@ -40,5 +55,5 @@ pub fn padded_input(
         scalar.mlir(),
         padded.mlir(),
     );
-    (to.temporary(&text), padded, SmallVec::from_elem((0, 0), n))
+    (to.temporary(&text), padded)
 }

@@ -31,7 +31,7 @@ mod widened;
 pub use angle::angle;
 pub use blocks::ONE_MEMORY;
 pub use constants::in_buffer;
-pub use convolutions::padded_input;
+pub use convolutions::{padded, padded_input, padded_type};
 pub use cut::cut_to_unsigned;
 pub use extremes::extreme_of_signed;
 pub use fusion::{apart_for_transpose, apart_from_reduction};
