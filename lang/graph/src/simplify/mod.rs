@@ -9,7 +9,8 @@
 //! Spans are dropped: only messages of tracing need them.
 //!
 //! A rule changes no result, including rounding, NaN and the sign of zero, except that a NaN may have other bits, and
-//! that large products hoisted out of a loop (`scan_products`) and rows added to a sum (`scatter`) are summed in another order.
+//! that large products hoisted out of a loop (`scan_products`), rows added to a sum (`scatter`) and all of a tensor (`reduction`) are summed in
+//! another order.
 
 mod captured;
 mod cond;
@@ -93,6 +94,7 @@ const RULES: &[Rule] = &[
     pieces::slice_of_slice,
     pieces::slice_of_concatenate,
     reduction::single,
+    reduction::of_sums,
     one_hot::any,
     one_hot::sum,
     one_hot::negative,

@@ -88,6 +88,13 @@ rule!(rows_are_not_multiplied_by_infinity, [(I32, &[2]), (F32, &[2, 3])], |b, x|
     b.mul(rate, rows)
 } => "full[0 shape=[9, 3]]; scatter_add v2 v0 v1; full[inf shape=[9, 3]]; mul v4 v3; [v5]");
 
+rule!(a_sum_of_all_takes_the_sums_of_columns, [(F32, &[4, 3])], |b, x| {
+    let columns = b.sum(x[0], &[0]);
+    let all = b.sum(x[0], &[0, 1]);
+    let all = b.broadcast_in_dim(all, &[3], &[]);
+    b.add(columns, all)
+} => "reduce_sum[axes=[0]] v0; reduce_sum[axes=[0]] v1; broadcast_in_dim[shape=[3] dims=[]] v2; add v1 v3; [v4]");
+
 rule!(many_rows_are_summed_first, [(F32, &[3, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
     let zeros = b.zeros(&TensorType::new(F32, &[3, 3][..]));
     let rows = b.scatter_add(zeros, x[1], x[2]);
