@@ -50,6 +50,7 @@ const THIN: &str = r"
 (show (columns (numbers 1 '[1 1 4100]) (numbers 2 '[4100 17])))
 (show (columns (numbers 1 '[770]) (numbers 2 '[770 5003])))
 (show (columns (numbers 1 '[3 1025]) (numbers 2 '[1025 1033])))
+(show (columns (numbers 1 '[3 210]) (numbers 2 '[210 5456])))
 (show (rows (numbers 1 '[5003 259]) (numbers 2 '[259])))
 (show (transposed (numbers 1 '[1 300]) (numbers 2 '[301 300])))
 (show (transposed (numbers 1 '[2 1030]) (numbers 2 '[1031 1030])))

@@ -14,6 +14,9 @@ const WINDOW: usize = 49;
 /// Minimum products: fewer are joined with other operations.
 const WORK: usize = 1 << 19;
 
+/// Maximum bytes of the window for the features that are computed together: more do not stay in a cache.
+const CACHED: usize = 768 << 10;
+
 /// Numbers of a vector.
 const LANES: usize = 16;
 
@@ -58,7 +61,8 @@ impl DirectConvolution {
         let pair = |list: &[usize]| if let [y, x] = *list { [y, x] } else { [1, list[0]] };
         let result = flat(&result.shape, 1);
         let (vectors, most) = *TILES.iter().find(|(vectors, _)| features.is_multiple_of(vectors * LANES))?;
-        Some(DirectConvolution {
+        let cached = window.count() / features * vectors * LANES * input.dtype.byte_width() <= CACHED;
+        cached.then_some(DirectConvolution {
             input: flat(&padded.shape, 1),
             window: flat(&window.shape, 0),
             result,

@@ -28,7 +28,7 @@ const ROWS: usize = 8;
 /// Rows of the matrix whose elements are the terms of sums, taken together.
 const SUMS: usize = 4;
 
-/// Maximum sums that a workgroup has in memory.
+/// Maximum sums that a workgroup has in memory, of all vectors.
 const TILE: usize = 2048;
 
 /// Sums of a workgroup for which there is another one, up to [`GROUPS`].
@@ -181,7 +181,7 @@ impl ThinProduct {
     }
 
     fn tile(&self) -> usize {
-        if self.terms_inside { TILE } else { TILE / self.vectors }
+        if self.terms_inside { TILE } else { TILE / self.vectors / lanes(self.dtype) * lanes(self.dtype) }
     }
 }
 
