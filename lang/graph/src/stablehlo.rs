@@ -331,7 +331,9 @@ impl Lowering<'_> {
 
     /// The equation as a product of a few vectors and a matrix, if it is one and becomes a kernel that is written out.
     pub fn thin_product(&self) -> Option<ThinProduct> {
-        if self.emitter.has_kernels() { ThinProduct::of(self.recorded, self.eqn) } else { None }
+        // One of 16-bit floats is in a graph of its own.
+        let is_recorded = std::ptr::eq(self.graph, self.recorded.graph);
+        if is_recorded && self.has_kernels() { ThinProduct::of(self.recorded, self.eqn) } else { None }
     }
 
     /// True if the program runs on a GPU of NVIDIA.

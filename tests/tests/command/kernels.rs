@@ -44,6 +44,8 @@ const THIN: &str = r"
 (defn captured [x] (@ x matrix))
 (defn column-sums [x] (sum x :axis 0))
 (defn all-sums [x] (list (sum x :axis '[0 1]) (sum x)))
+(defn beside-halves [v w h g] (list (@ v w) (cast (@ h g) :f32) (cast (@ (reshape h '[20 6]) (first g)) :f32)))
+(defn halves [seed dims] (cast (whole seed dims) :bf16))
 (defn gradient [w x] ((grad (fn [x] (sum (square (@ x w))))) x))
 (defn show [y] (print (shape y) (sum y) (max y) (min y) (argmax y) (argmin y)))
 (show (columns (numbers 1 '[1 257]) (numbers 2 '[257 259])))
@@ -60,6 +62,7 @@ const THIN: &str = r"
 (show (expand-dims (second (all-sums (numbers 1 '[7 43 1603]))) 0))
 (show (captured (numbers 1 '[300])))
 (show (captured (numbers 1 '[40 300])))
+(map show (beside-halves (numbers 1 '[1 300]) (numbers 2 '[300 301]) (halves 3 '[4 5 6]) (halves 4 '[4 6 3])))
 (show (gradient (numbers 1 '[260 261]) (numbers 2 '[260])))
 ";
 

@@ -109,6 +109,7 @@ impl DirectConvolution {
     }
 }
 
+/// The body of the kernel, for a row of the result.
 struct Kernel<'a> {
     convolution: &'a DirectConvolution,
     input: &'a Tensor,

@@ -130,7 +130,7 @@ impl ThinProduct {
         })
     }
 
-    /// Writes the product.
+    /// Writes the product or the sum.
     pub fn write(&self, to: &mut Lowering<'_>) {
         let shape = if self.terms_inside { [self.sums, self.terms] } else { [self.terms, self.sums] };
         let vectors =
@@ -189,7 +189,7 @@ fn lanes(dtype: DType) -> usize {
     if dtype == DType::F32 { 16 } else { 8 }
 }
 
-/// What a variable is a transposition of, and where its axes are there; itself, if it is none.
+/// The operand of the transposition that gives a variable, with the places of the variable's axes in it; the variable itself, if it is none.
 fn before_transpose<'a>(uses: &DefUse<'a>, var: Var) -> (Var, Option<&'a [usize]>) {
     let transposed = || {
         let eqn = uses.definition(var)?;
@@ -204,6 +204,7 @@ fn in_turn(first: &[usize], second: &[usize]) -> bool {
     first.iter().chain(second).is_sorted()
 }
 
+/// The body of the kernel.
 struct Kernel<'a> {
     product: &'a ThinProduct,
     /// The matrix, the vectors, if they are not of ones, and the result.

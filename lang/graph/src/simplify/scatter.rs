@@ -82,8 +82,8 @@ fn multiplied<'a>(uses: &DefUse<'a>, eqn: &'a Equation) -> Option<(&'a HostTenso
     with(x, y).or_else(|| with(y, x))
 }
 
-/// What `var`, which is read once, is before the barrier of `value_and_grad`; `None` if either is read more often. Such rows are a kernel
-/// of their own with the barrier and without.
+/// The operand of the barrier that gives `var`, or `var` itself; `None` if either is read more than once. Rows that are added are a kernel
+/// of their own with the barrier of `value_and_grad` and without.
 fn before_barrier(uses: &DefUse<'_>, var: Var) -> Option<Var> {
     let once = |var: Var| (uses.count(var) == 1).then_some(var);
     let eqn = uses.definition(once(var)?)?;
