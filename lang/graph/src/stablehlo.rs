@@ -23,7 +23,7 @@ use kernel::Kernel;
 pub use kernel::{Binding, Cell, RowSource, RowTarget};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
-pub use loop_nest::{Array, LoopNest, MAX_ARRAYS, Tensor};
+pub use loop_nest::{Array, LoopNest, MAX_ARRAYS, Tensor, processor_lanes};
 use loops::fit_blocks;
 pub use loops::{has_loops, numbers};
 

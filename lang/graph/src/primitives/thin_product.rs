@@ -7,7 +7,7 @@
 
 use super::{DotGeneral, ReduceSum, Transpose};
 use crate::graph::{DefUse, Equation, Var};
-use crate::stablehlo::{Array, LoopNest, Lowering, Tensor};
+use crate::stablehlo::{Array, LoopNest, Lowering, Tensor, processor_lanes};
 use crate::tensor::{DType, Shape, TensorType};
 
 /// Minimum elements of the matrix: a smaller one is in a cache, and its product is joined with other operations.
@@ -117,7 +117,7 @@ impl ThinProduct {
             && (vectors == 1 || matrix == 1 && vectors <= most && terms * sums >= LARGE_FOR_VECTORS)
             && terms <= TERMS
             && terms * sums >= LARGE
-            && width >= lanes(dtype)
+            && width >= processor_lanes(dtype)
             && sums >= SUMS;
         fits.then_some(ThinProduct {
             vector: Some(vector),
@@ -137,7 +137,7 @@ impl ThinProduct {
             self.vector.map(|vector| self.operand(to, to.operand_var(vector), [self.vectors, self.terms]));
         let matrix = self.operand(to, self.source, shape);
         let result = TensorType::new(self.dtype, [self.vectors, self.sums].as_slice());
-        let step = if self.terms_inside { SUMS } else { lanes(self.dtype) };
+        let step = if self.terms_inside { SUMS } else { processor_lanes(self.dtype) };
         let width = self.sums.div_ceil(self.groups()).next_multiple_of(step).min(self.sums / step * step);
         let groups = self.sums.div_ceil(width);
         let made = to.loop_nest(
@@ -154,7 +154,7 @@ impl ThinProduct {
                     m: &read[0],
                     x: read.get(1),
                     sums: &written[0],
-                    lanes: lanes(self.dtype),
+                    lanes: processor_lanes(self.dtype),
                     zero: nest.index(0),
                 };
                 match read.get(1).filter(|_| self.terms_inside) {
@@ -181,12 +181,9 @@ impl ThinProduct {
     }
 
     fn tile(&self) -> usize {
-        if self.terms_inside { TILE } else { TILE / self.vectors / lanes(self.dtype) * lanes(self.dtype) }
+        let lanes = processor_lanes(self.dtype);
+        if self.terms_inside { TILE } else { TILE / self.vectors / lanes * lanes }
     }
-}
-
-fn lanes(dtype: DType) -> usize {
-    if dtype == DType::F32 { 16 } else { 8 }
 }
 
 /// The operand of the transposition that gives a variable, with the places of the variable's axes in it; the variable itself, if it is none.

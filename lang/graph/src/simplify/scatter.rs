@@ -3,9 +3,11 @@
 //! Elements that get several rows are summed in another order, and zeros that get none may have another sign. The 16-bit floats are left
 //! alone: a sum of rows is rounded once.
 
+use std::sync::Arc;
+
 use super::elementwise::{is, is_binary};
 use super::{Simplifier, one};
-use crate::graph::{Builder, DefUse, Equation, Graph, Op, RULE, Var, Vars};
+use crate::graph::{DefUse, Equation, Graph, Op, Var, Vars};
 use crate::primitives::{Add, Full, Mul, Neg, OptimizationBarrier, ScatterAdd, Sub, Unary};
 use crate::tensor::{DType, HostTensor, TensorType};
 
@@ -42,27 +44,29 @@ fn are_few(all: &TensorType, updates: &TensorType) -> bool {
 pub(super) fn multiplied_first(graph: &Graph) -> Option<Graph> {
     graph.equations.iter().find(|eqn| eqn.op.is::<ScatterAdd>())?;
     let uses = DefUse::of(graph);
-    graph.equations.iter().find(|eqn| multiplied(&uses, eqn).is_some())?;
-    let mut b = Builder::new();
-    let inputs = b.inputs_of(graph);
-    let mut here: Vec<Option<Var>> = vec![None; graph.types.len()];
-    graph.inputs.iter().zip(&inputs).for_each(|(v, input)| here[v.index()] = Some(*input));
-    let outputs = graph.rebuild(&inputs, |eqn, operands| {
-        let results = match multiplied(&uses, eqn) {
-            Some((number, [zeros, indices, updates])) => {
-                let [zeros, indices, updates] =
-                    [zeros, indices, updates].map(|v| here[v.index()].expect(RULE));
-                let shape = b.ty(updates).shape.clone();
-                let number = b.apply(Full { value: number.clone(), shape }, &[]);
-                let updates = b.mul(number, updates);
-                Vars::from_slice(&[b.scatter_add(zeros, indices, updates)])
-            }
-            None => b.bind(eqn.op.clone(), operands).expect(RULE),
+    let mut next = Graph { equations: Vec::new(), ..graph.clone() };
+    for eqn in &graph.equations {
+        let Some((number, [zeros, indices, updates])) = multiplied(&uses, eqn) else {
+            next.equations.push(eqn.clone());
+            continue;
         };
-        eqn.outputs.iter().zip(&results).for_each(|(v, result)| here[v.index()] = Some(*result));
-        results
-    });
-    Some(b.finish(outputs))
+        let ty = graph.ty(updates);
+        let [factor, product] = [0, 1].map(|n| Var((next.types.len() + n) as u32));
+        next.types.extend([ty.clone(), ty.clone()]);
+        let full = Full { value: number.clone(), shape: ty.shape.clone() };
+        let equations: [(Op, &[Var], Vars); 3] = [
+            (Arc::new(full), &[], Vars::from_slice(&[factor])),
+            (eqn.op.clone(), &[factor, updates], Vars::from_slice(&[product])),
+            (Arc::new(ScatterAdd), &[zeros, indices, product], eqn.outputs.clone()),
+        ];
+        next.equations.extend(equations.map(|(op, inputs, outputs)| Equation {
+            op,
+            inputs: Vars::from_slice(inputs),
+            outputs,
+            span: eqn.span,
+        }));
+    }
+    (next.types.len() > graph.types.len()).then_some(next)
 }
 
 /// The number and the operands of the `scatter_add`, if `eqn` is such a product.

@@ -20,6 +20,11 @@ const MAX_WORKGROUPS: usize = 64;
 /// Maximum bytes of arrays of a kernel, which are on the stack; IREE's limit is 32 KiB.
 pub const MAX_ARRAYS: usize = 24 << 10;
 
+/// Elements of a processor's vector.
+pub fn processor_lanes(dtype: DType) -> usize {
+    if dtype == DType::F32 { 16 } else { 8 }
+}
+
 /// The body of a kernel so far.
 pub struct LoopNest {
     lines: Vec<String>,

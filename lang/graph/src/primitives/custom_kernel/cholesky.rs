@@ -1,14 +1,14 @@
 //! The Cholesky factor row by row (T. Banachiewicz, 1938): each element from the product of two rows as far as they are known.
 
 use super::Matrices;
-use crate::stablehlo::{LoopNest, Lowering, Tensor};
+use crate::stablehlo::{LoopNest, Lowering, Tensor, processor_lanes};
 
 /// Rows at a time, whose products with another row do not wait for each other.
 const ROWS: usize = 4;
 
 /// Writes the lower factor.
 pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
-    let matrices = &Matrices { lanes: matrices.processor_lanes(), ..*matrices };
+    let matrices = &Matrices { lanes: processor_lanes(matrices.dtype), ..*matrices };
     let (a, ty) = matrices.operand(to, 0);
     let results = to.loop_nest(&[(a, ty.clone())], std::slice::from_ref(&ty), matrices.batch, |nest, read, written, item| {
         let (first, rest, n) =

@@ -1,7 +1,7 @@
 //! Batches of matrices as kernels take and give them.
 
 use super::Kernel;
-use crate::stablehlo::{LoopNest, Lowering, MAX_ARRAYS, Tensor};
+use crate::stablehlo::{LoopNest, Lowering, MAX_ARRAYS, Tensor, processor_lanes};
 use crate::tensor::{DType, TensorType};
 
 /// Bytes from one row to the next at which a column has few places in a processor's cache.
@@ -38,15 +38,10 @@ impl Matrices {
         let batch = types[0].shape[..rank - 2].iter().product();
         let matrices = Matrices { dtype, batch, lanes: 1 };
         // Sums of several vectors do not wait for each other; an eighth of the columns may be margin.
-        let wide = [4, 2].map(|vectors| vectors * matrices.processor_lanes());
+        let wide = [4, 2].map(|vectors| vectors * processor_lanes(matrices.dtype));
         let fits = |lanes: &usize| columns.next_multiple_of(*lanes) <= columns + columns / 8;
-        let lanes = wide.into_iter().find(fits).unwrap_or_else(|| matrices.processor_lanes());
+        let lanes = wide.into_iter().find(fits).unwrap_or_else(|| processor_lanes(matrices.dtype));
         Some(Matrices { lanes, ..matrices })
-    }
-
-    /// Elements of a processor's vector.
-    pub fn processor_lanes(&self) -> usize {
-        if self.dtype == DType::F32 { 16 } else { 8 }
     }
 
     /// The type of `rows` with whole vectors of columns, and one more where rows would share their places in a cache.
