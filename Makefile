@@ -19,21 +19,22 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 	cd examples/digits && $(sheaf) train.shf
 	scripts/show-artifacts examples/xor examples/digits
 
-# With the features that the tests want, or much is built twice.
-checked_build := cargo clippy --locked --workspace --all-targets -- -D warnings && \
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps && \
-	cargo build --locked --workspace --bins --tests
+# The workspace is compiled by clippy's driver, with its lints: a pass of `cargo clippy` besides would compile all dependencies twice.
+test nightly: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test nightly: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings
 
 test: ## Check and test everything
 	scripts/bootstrap
 	scripts/check-tree
 	cargo fmt --all --check
 	scripts/check-dependencies --if-installed
-	scripts/side-by-side "scripts/fetch-for-tests && scripts/remote-servers && { scripts/jax-python || true; }" "$(checked_build)"
+	scripts/side-by-side "scripts/fetch-for-tests && scripts/remote-servers && { scripts/jax-python || true; }" \
+		"cargo build --locked --workspace --all-targets"
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"
 
 nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	SHEAF_NIGHTLY=1 cargo test --locked --workspace -- --include-ignored
 	$(MAKE) oracle-nightly
 
