@@ -3,7 +3,7 @@
 
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_benches::median;
-use sheaf_lang::eval::{Interp, Options};
+use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_loader::SystemHost;
 use sheaf_runtime::{Buffer, CallFrame, ElementType, Runtime, Target, Vmfb};
 use std::path::Path;
@@ -87,7 +87,7 @@ fn language_calls(folder: &Path, program: &str) -> Duration {
     let mut interp = Interp::new(
         Box::new(SystemHost::new(Vec::new(), Arc::new(()))),
         Some(Box::new(engine)),
-        Options::default(),
+        Options { jit: Jit::Always, ..Options::default() },
     );
     let module = Interp::program("bench.shf");
     let mut run = |text: &str| {

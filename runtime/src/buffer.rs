@@ -10,7 +10,7 @@ use crate::device::{Device, create};
 use crate::error::{Error, check};
 use crate::ffi::{Counted, Ref, host_allocator};
 use crate::runtime::{Shared, Target};
-use crate::suballocations::Suballocation;
+use crate::suballocations::{Recorded, Suballocation};
 use crate::{ElementType, UnknownElementType};
 
 /// Time between two looks at the references to a buffer.
@@ -18,27 +18,21 @@ const LOOK: Duration = Duration::from_micros(20);
 
 /// A tensor in device memory: dense, in row-major order.
 ///
-/// Cloning is cheap and shares the memory. A buffer is never written after it was created, except by a call that
-/// [consumes](crate::CallFrame::donate) it.
-#[derive(Clone)]
+/// A buffer is never written after it was created, except by a call that [consumes](crate::CallFrame::donate) it.
 pub struct Buffer {
-    inner: Rc<Inner>,
-}
-
-struct Inner {
     view: Ref<iree::iree_hal_buffer_view_t>,
     element: ElementType,
     target: Target,
-    /// Address of the allocation in which it is recorded as a suballocation, and that suballocation.
-    suballocation: Option<(usize, Suballocation)>,
+    /// Its record as a suballocation, if the memory is a part of an allocation.
+    suballocation: Option<Recorded>,
     // Declared after the view: the memory may be the device's, which must be dropped last.
     shared: Rc<Shared>,
 }
 
-impl Drop for Inner {
+impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some((allocation, suballocation)) = self.suballocation {
-            self.shared.suballocations.borrow_mut().remove(allocation, suballocation);
+        if let Some(recorded) = self.suballocation {
+            self.shared.suballocations.borrow_mut().remove(recorded);
         }
     }
 }
@@ -87,7 +81,7 @@ impl Buffer {
         };
         let view = view.map_err(|status| Error::Buffer { action: "made", target, status })?;
         // A separate allocation.
-        Ok(Self::new(Inner { view, element, target, suballocation: None, shared: Rc::clone(&device.shared) }))
+        Ok(Self { view, element, target, suballocation: None, shared: Rc::clone(&device.shared) })
     }
 
     /// Wraps a result of a program.
@@ -99,20 +93,14 @@ impl Buffer {
         // SAFETY: the view is live.
         let element =
             ElementType::from_iree(unsafe { iree::iree_hal_buffer_view_element_type(view.as_ptr()) })?;
-        let suballocation = part_of(&view);
-        if let Some((allocation, suballocation)) = suballocation {
-            shared.suballocations.borrow_mut().add(allocation, suballocation);
-        }
-        Ok(Self::new(Inner { view, element, target, suballocation, shared: Rc::clone(shared) }))
-    }
-
-    fn new(inner: Inner) -> Self {
-        Self { inner: Rc::new(inner) }
+        let suballocation =
+            part_of(&view).map(|(allocation, part)| shared.suballocations.borrow_mut().add(allocation, part));
+        Ok(Self { view, element, target, suballocation, shared: Rc::clone(shared) })
     }
 
     /// Type of the elements.
     pub fn element_type(&self) -> ElementType {
-        self.inner.element
+        self.element
     }
 
     /// Length of each dimension; empty for a single element.
@@ -120,8 +108,8 @@ impl Buffer {
         // SAFETY: the view is live as long as `self` and does not change its shape; for rank 0 the pointer
         // leads to no dimension, but is not null.
         unsafe {
-            let rank = iree::iree_hal_buffer_view_shape_rank(self.inner.view.as_ptr());
-            let dims = iree::iree_hal_buffer_view_shape_dims(self.inner.view.as_ptr());
+            let rank = iree::iree_hal_buffer_view_shape_rank(self.view.as_ptr());
+            let dims = iree::iree_hal_buffer_view_shape_dims(self.view.as_ptr());
             std::slice::from_raw_parts(dims, rank)
         }
     }
@@ -129,18 +117,18 @@ impl Buffer {
     /// Size of the elements in bytes.
     pub fn byte_len(&self) -> usize {
         // SAFETY: the view is live.
-        (unsafe { iree::iree_hal_buffer_view_byte_length(self.inner.view.as_ptr()) }) as usize
+        (unsafe { iree::iree_hal_buffer_view_byte_length(self.view.as_ptr()) }) as usize
     }
 
-    /// True if this handle holds the only reference to the memory: no other handle, no argument or result of a frame,
-    /// and no constant of a program does.
+    /// True if this buffer holds the only reference to the memory: no argument or result of a frame, and no constant of
+    /// a program does.
     pub fn is_unshared(&self) -> bool {
         self.is_unshared_view() && self.is_unshared_memory()
     }
 
     /// As [`is_unshared`](Self::is_unshared), but waits up to the deadline for the workers of [`Target::LocalTask`]: after a call has
     /// ended they free its intermediate values, 40 ms for 1.5 GB, and only then release its arguments and results. No
-    /// wait where a handle or a frame holds a reference.
+    /// wait where a frame holds a reference.
     pub fn is_unshared_by(&self, deadline: Instant) -> bool {
         while self.is_unshared_view() {
             if self.is_unshared_memory() {
@@ -155,11 +143,11 @@ impl Buffer {
     }
 
     fn is_unshared_view(&self) -> bool {
-        Rc::strong_count(&self.inner) == 1 && references(self.inner.view.as_ptr()) == 1
+        references(self.view.as_ptr()) == 1
     }
 
     fn is_unshared_memory(&self) -> bool {
-        let Inner { view, suballocation, shared, .. } = &*self.inner;
+        let Self { view, suballocation, shared, .. } = self;
         // SAFETY: the view and its memory are live.
         let (memory, allocation) = unsafe {
             let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
@@ -170,8 +158,8 @@ impl Buffer {
         }
         match suballocation {
             None => allocation == memory,
-            Some((address, suballocation)) => {
-                shared.suballocations.borrow().is_exclusive(*address, *suballocation, references(allocation))
+            Some(recorded) => {
+                shared.suballocations.borrow_mut().is_exclusive(*recorded, references(allocation))
             }
         }
     }
@@ -187,7 +175,7 @@ impl Buffer {
     pub fn read_into(&self, bytes: &mut [u8]) -> Result<(), Error> {
         let expected = self.byte_len();
         if bytes.len() != expected {
-            let (element, shape) = (self.inner.element, self.shape().to_vec());
+            let (element, shape) = (self.element, self.shape().to_vec());
             return Err(Error::ByteLength { element, shape, expected, actual: bytes.len() });
         }
         self.read_part(0, bytes)
@@ -195,15 +183,15 @@ impl Buffer {
 
     /// Fills `bytes` from the byte offset `start` on. An error of the device if the elements end earlier.
     pub fn read_part(&self, start: usize, bytes: &mut [u8]) -> Result<(), Error> {
-        let target = self.inner.target;
+        let target = self.target;
         let to = bytes.as_mut_ptr().cast();
         // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has, and IREE checks the range.
         let status = unsafe {
-            let from = iree::iree_hal_buffer_view_buffer(self.inner.view.as_ptr());
+            let from = iree::iree_hal_buffer_view_buffer(self.view.as_ptr());
             check(if target.is_host() {
                 iree::iree_hal_buffer_map_read(from, start as _, to, bytes.len())
             } else {
-                let (gpu, length) = (self.inner.shared.backend(target)?, bytes.len() as _);
+                let (gpu, length) = (self.shared.backend(target)?, bytes.len() as _);
                 let gpu = gpu.device.as_ptr();
                 iree::iree_hal_device_transfer_d2h(gpu, from, start as _, to, length, DIRECTLY, FOREVER)
             })
@@ -212,17 +200,17 @@ impl Buffer {
     }
 
     pub(crate) fn view(&self) -> &Ref<iree::iree_hal_buffer_view_t> {
-        &self.inner.view
+        &self.view
     }
 
     pub(crate) fn is_of(&self, shared: &Rc<Shared>) -> bool {
-        Rc::ptr_eq(&self.inner.shared, shared)
+        Rc::ptr_eq(&self.shared, shared)
     }
 }
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Buffer({}{:?})", self.inner.element, self.shape())
+        write!(f, "Buffer({}{:?})", self.element, self.shape())
     }
 }
 
@@ -236,7 +224,7 @@ fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Suballoca
         let start = iree::iree_hal_buffer_byte_offset(memory);
         let end = start + iree::iree_hal_buffer_byte_length(memory);
         (allocation != memory)
-            .then(|| (allocation.addr(), Suballocation { object: memory.addr(), start, end }))
+            .then(|| (allocation.addr(), Suballocation { start, end, object: memory.addr() }))
     }
 }
 
@@ -280,7 +268,7 @@ mod tests {
     use crate::Runtime;
 
     #[test]
-    fn the_wait_for_a_worker_ends_with_its_reference_and_none_is_for_a_handle() {
+    fn the_wait_for_a_worker_ends_with_its_reference_and_none_is_for_a_frame() {
         let device = Runtime::new().and_then(|runtime| runtime.device(Target::LocalSync)).expect("a device");
         let buffer = Buffer::upload(&device, ElementType::F32, &[2], &[0; 8]).expect("a buffer");
         // SAFETY: the view is live; the reference is a new one, and the thread's.
@@ -299,11 +287,11 @@ mod tests {
         assert!(buffer.is_unshared_by(Instant::now() + Duration::from_mins(1)));
         worker.join().expect("the worker");
 
-        let handle = buffer.clone();
+        let of_frame = buffer.view().clone();
         let start = Instant::now();
         assert!(!buffer.is_unshared_by(start + Duration::from_mins(1)));
         assert!(start.elapsed() < Duration::from_mins(1));
-        drop(handle);
+        drop(of_frame);
         assert!(buffer.is_unshared_by(start));
     }
 }

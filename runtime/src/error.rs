@@ -121,7 +121,7 @@ pub enum Error {
     },
     /// The buffer cannot be consumed, since there are other references to its memory.
     #[error(
-        "argument {index} cannot be consumed by the call, since its memory is used elsewhere: drop the other handles first, or set the argument without donating it"
+        "argument {index} cannot be consumed by the call, since its memory is used elsewhere: clear the frame that holds it first, or set the argument without donating it"
     )]
     SharedBuffer {
         /// The argument that was donated.

@@ -31,7 +31,7 @@ pub struct Loaded {
     pub results: Vec<TensorType>,
     /// Its placement, for reports.
     pub placement: Placement,
-    /// The arguments that calls consume.
+    /// The arguments that calls consume, by argument.
     pub donations: Vec<Donation>,
     /// Number of calls that consumed them.
     pub donating_calls: Cell<u64>,
@@ -61,7 +61,7 @@ impl Loaded {
 
     /// True if a call consumes argument `i`, given no other references to it.
     pub fn consumes(&self, i: usize) -> bool {
-        self.donations.iter().any(|d| d.argument == i)
+        self.donations.binary_search_by_key(&i, |d| d.argument).is_ok()
     }
 
     /// This program with that reason for its placement.

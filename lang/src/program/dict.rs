@@ -154,6 +154,21 @@ impl Dict {
         }
     }
 
+    /// A dictionary of the same keys with other values, in insertion order; it shares the table of more than [`MAX_FLAT`] keys.
+    /// A value that is missing stays as it is here.
+    pub(crate) fn with_values(&self, values: impl Iterator<Item = Value>) -> Dict {
+        match &self.0 {
+            Storage::Flat(flat) => {
+                let mut flat = flat.clone();
+                flat.entries.values_mut().zip(values).for_each(|(old, new)| *old = new);
+                Dict(Storage::Flat(flat))
+            }
+            Storage::Persistent(persistent) => {
+                Dict(Storage::Persistent(Box::new(persistent.with_values(values))))
+            }
+        }
+    }
+
     /// Cached contents of persistent storage; `None` for flat storage.
     pub(crate) fn tally(&self) -> Option<&Tally> {
         if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
@@ -202,6 +217,13 @@ impl Persistent {
     fn at(&self, place: usize) -> &Value {
         let (_, value) = self.entries[place].as_ref().expect("a key is in its place");
         value.value()
+    }
+
+    fn with_values(&self, mut values: impl Iterator<Item = Value>) -> Persistent {
+        let entries = self.entries.iter().map(|entry| {
+            entry.as_ref().map(|(key, old)| (*key, values.next().map_or_else(|| old.clone(), Item::new)))
+        });
+        Persistent { entries: entries.collect(), places: self.places.clone(), tally: Tally::default() }
     }
 
     fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
@@ -264,6 +286,27 @@ impl Drop for Dict {
             }
             Storage::Flat(_) => {}
             Storage::Persistent(persistent) => releasing(|| persistent.entries.clear()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_values_leave_keys_and_the_first_dictionary_as_they_are() {
+        for count in [0, 1, MAX_FLAT, MAX_FLAT + 1, 500] {
+            let key = |i: usize| Key { name: Ustr::from(&format!("key-{i}")), quoted: i % 3 == 0 };
+            let first: Dict = (0..count).map(|i| (key(i), Value::Nil)).collect();
+            let mut other = first.with_values((0..count).map(|i| Value::Int(i as i64)));
+            let expected: Vec<_> = (0..count).map(|i| (key(i), Some(i as i64))).collect();
+            let int = |value: &Value| if let Value::Int(n) = value { Some(*n) } else { None };
+            assert_eq!(other.iter().map(|(key, value)| (key, int(value))).collect::<Vec<_>>(), expected);
+            assert!((0..count).all(|i| other.get(&key(i).name).and_then(int) == Some(i as i64)));
+            other.insert(key(count), Value::Nil);
+            assert_eq!((other.len(), first.len()), (count + 1, count));
+            assert!(first.values().all(|value| matches!(value, Value::Nil)));
         }
     }
 }

@@ -15,7 +15,7 @@ fn bytes_of_every_type_come_back_as_they_were() {
                 assert_eq!(buffer.element_type(), element);
                 assert_eq!(buffer.shape(), shape);
                 assert_eq!(buffer.byte_len(), length);
-                assert_eq!(buffer.clone().read().unwrap(), bytes, "{element}{shape:?} on {target}");
+                assert_eq!(buffer.read().unwrap(), bytes, "{element}{shape:?} on {target}");
             }
         }
     });

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::host::{Buffer, Leaf};
-use crate::program::{Concrete, Flags, Key, List, Tensor, Value};
+use crate::program::{Concrete, Dict, Flags, List, Tensor, Value};
 use sheaf_graph::tensor::TensorType;
 use sheaf_syntax::{Bracket, Span};
 
@@ -15,7 +15,8 @@ pub(super) enum OutTree {
     Leaf(usize, TensorType),
     Const(Value),
     List(Bracket, Vec<OutTree>),
-    Dict(Vec<(Key, OutTree)>),
+    /// The keys, and the values in their order.
+    Dict(Dict, Vec<OutTree>),
 }
 
 /// The structure of a traced result; appends its traced leaves. The error says why it cannot be compiled.
@@ -40,12 +41,11 @@ pub(super) fn out_tree(
             OutTree::List(list.bracket, items.collect::<Result<_, _>>()?)
         }
         Value::Dict(dict) => {
-            let mut entries: Vec<(Key, OutTree)> =
-                dict.keys().map(|k| (k, OutTree::Const(Value::Nil))).collect();
+            let mut trees: Vec<OutTree> = dict.keys().map(|_| OutTree::Const(Value::Nil)).collect();
             for (i, key, value) in dict.sorted() {
-                entries[i].1 = out_tree(value, level, outputs, &join(&key))?;
+                trees[i] = out_tree(value, level, outputs, &join(&key))?;
             }
-            OutTree::Dict(entries)
+            OutTree::Dict(dict.keys().map(|key| (key, Value::Nil)).collect(), trees)
         }
         Value::Function(_) => return Err("it gives a function".into()),
         other => OutTree::Const(other.clone()),
@@ -72,9 +72,9 @@ impl OutTree {
                 let items = items.iter().map(|t| t.build(buffers, flags, made_at)).collect();
                 Value::List(Rc::new(List { bracket: *bracket, items, origin: None }))
             }
-            OutTree::Dict(entries) => {
-                let entries = entries.iter().map(|(k, t)| (*k, t.build(buffers, flags, made_at)));
-                Value::Dict(Rc::new(entries.collect()))
+            OutTree::Dict(keys, trees) => {
+                let values = trees.iter().map(|t| t.build(buffers, flags, made_at));
+                Value::Dict(Rc::new(keys.with_values(values)))
             }
         }
     }
