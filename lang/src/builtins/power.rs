@@ -8,7 +8,7 @@ use sheaf_graph::primitives as p;
 
 /// `x^y`. A known integer exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.
 pub(super) fn power(interp: &mut Interp, x: &Value, y: &Value) -> Eval<Value> {
-    const MAX_MULTIPLIED: i64 = 64;
+    const MAX_MULTIPLIED: u64 = 64;
     let integer = match x {
         Value::Tensor(t) => !t.ty().dtype.is_float(),
         x => !matches!(x, Value::Float(_)),
@@ -21,7 +21,7 @@ pub(super) fn power(interp: &mut Interp, x: &Value, y: &Value) -> Eval<Value> {
         y => y,
     };
     if let Value::Int(n) = y
-        && if integer { *n >= 0 } else { n.abs() <= MAX_MULTIPLIED }
+        && if integer { *n >= 0 } else { n.unsigned_abs() <= MAX_MULTIPLIED }
     {
         let power = multiplied(interp, x, n.unsigned_abs())?;
         return if *n < 0 { divide(interp, &Value::Int(1), &power) } else { Ok(power) };
