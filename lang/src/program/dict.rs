@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn other_values_leave_keys_and_the_first_dictionary_as_they_are() {
         for count in [0, 1, MAX_FLAT, MAX_FLAT + 1, 500] {
-            let key = |i: usize| Key { name: Ustr::from(&format!("key-{i}")), quoted: i % 3 == 0 };
+            let key = |i: usize| Key { name: Ustr::from(&format!("key-{i}")), quoted: i.is_multiple_of(3) };
             let first: Dict = (0..count).map(|i| (key(i), Value::Nil)).collect();
             let mut other = first.with_values((0..count).map(|i| Value::Int(i as i64)));
             let expected: Vec<_> = (0..count).map(|i| (key(i), Some(i as i64))).collect();
