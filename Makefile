@@ -19,7 +19,8 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 	cd examples/digits && $(sheaf) train.shf
 	scripts/show-artifacts examples/xor examples/digits
 
-# The workspace is compiled by clippy's driver, with its lints: a pass of `cargo clippy` besides would compile all dependencies twice.
+# Lints as part of the compilation: a pass of `cargo clippy` besides it would check all dependencies once more. The two variables are
+# those that `cargo clippy -- -D warnings` sets.
 test nightly: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 test nightly: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings
 

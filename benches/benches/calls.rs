@@ -12,12 +12,22 @@ use std::time::Duration;
 
 /// Calls of a run.
 const CALLS: usize = 500;
+/// Runs, of which the median counts.
 const RUNS: usize = 41;
 
 /// Leaf counts of the dictionaries.
 const LEAVES: [usize; 2] = [20, 150];
 
-/// The example without output, so that only training is measured. An effect keeps the loop interpreted.
+/// Loop of calls, the same for each program. An effect keeps it interpreted.
+const LOOP: &str = "
+(defn calls [p n]
+  (repeat [i n] [p p]
+    (let [[p value] (step p)]
+      (when (= (mod i 50) 49) (str value))
+      p)))
+";
+
+/// Training step of the example `xor`.
 const XOR: &str = "
 (use optim)
 (def X [[0 0] [0 1] [1 0] [1 1]])
@@ -30,11 +40,6 @@ const XOR: &str = "
 (defn step [p]
   (let [[value grads] ((value-and-grad loss) p X Y)]
     (list (sgd-step p grads 0.7) value)))
-(defn calls [p n]
-  (repeat [i n] [p p]
-    (let [[p value] (step p)]
-      (when (= (mod i 50) 49) (str value))
-      p)))
 (def start
   (let [[k1 k2] (random-split (random-key 42) 2)]
     {:l1 {:W (random-normal k1 '[2 8]) :b (zeros '[8])}
@@ -54,22 +59,17 @@ fn measure() {
     }
 }
 
-/// A step that scales each of a dictionary's leaves, of eight elements.
+/// Program whose step scales each of a dictionary's leaves, of eight elements.
 fn over_leaves(count: usize) -> String {
     let leaves: Vec<String> = (0..count).map(|i| format!(":leaf-{i} (ones '[8])")).collect();
     format!(
         "(defn step [p] (list (tree-map (fn [x] (* 0.999 x)) p) (sum (:leaf-0 p))))
-         (defn calls [p n]
-           (repeat [i n] [p p]
-             (let [[p value] (step p)]
-               (when (= (mod i 50) 49) (str value))
-               p)))
          (def start {{{}}})",
         leaves.join(" ")
     )
 }
 
-/// Prints the times of the calls of `program`'s function `step`: by its `calls`, by a loop through the runtime which feeds
+/// Prints the times of the calls of `program`'s function `step`: by [`LOOP`], by a loop through the runtime which feeds
 /// results back, and of the invocation alone.
 fn report(name: &str, program: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("calls").join(name.replace(' ', "-"));
@@ -82,6 +82,7 @@ fn report(name: &str, program: &str) {
     println!("{name:12} {language:10.2} {runtime:10.2} {invoke:10.2} {:12.2}", language - invoke);
 }
 
+/// Time of [`CALLS`] calls from the interpreted loop. Compiles `step` into `folder`.
 fn language_calls(folder: &Path, program: &str) -> Duration {
     let engine = sheaf_benches::engine(folder, false);
     let mut interp = Interp::new(
@@ -98,7 +99,7 @@ fn language_calls(folder: &Path, program: &str) -> Duration {
             std::process::exit(1);
         }
     };
-    run(program);
+    run(&[program, LOOP].concat());
     median(RUNS, || run(&format!("(calls start {CALLS})")))
 }
 

@@ -26,16 +26,17 @@ pub(crate) struct Recorded {
     key: usize,
 }
 
+/// Parts of one allocation.
 #[derive(Default)]
 struct Allocation {
     parts: Slab<Suballocation>,
-    /// `None` after a change. A call looks at all its arguments between two changes.
+    /// Summary of the parts; `None` after a change. A call looks at all its arguments between two changes.
     overview: Option<Overview>,
 }
 
-/// What the suballocations of an allocation are together.
+/// Summary of an allocation's parts, from which each is judged without a look at the others.
 struct Overview {
-    /// Those that are not empty, by their starts, each with the greatest end up to it.
+    /// Parts that are not empty, by their starts, each with the greatest end up to it.
     sorted: Vec<(Suballocation, usize)>,
     /// Number of distinct objects.
     objects: usize,

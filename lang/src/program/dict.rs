@@ -154,8 +154,8 @@ impl Dict {
         }
     }
 
-    /// A dictionary of the same keys with other values, in insertion order; it shares the table of more than [`MAX_FLAT`] keys.
-    /// A value that is missing stays as it is here.
+    /// A dictionary of the same keys with other values, in insertion order; the table of more than [`MAX_FLAT`] keys is shared.
+    /// Keys beyond the last value keep theirs.
     pub(crate) fn with_values(&self, values: impl Iterator<Item = Value>) -> Dict {
         match &self.0 {
             Storage::Flat(flat) => {

@@ -58,6 +58,10 @@ fn what_something_else_refers_to_is_not_consumed() {
         frame.set(1, &one).unwrap();
         frame.invoke().unwrap();
         assert!(shared(frame.donate(0, frame.result(0).unwrap())), "{target}: a result of a frame");
+
+        let [result, _another] = [0, 0].map(|index| frame.result(index).unwrap());
+        frame.clear();
+        assert!(shared(frame.donate(0, result)), "{target}: two buffers of one result");
     });
 }
 
