@@ -1,5 +1,7 @@
 //! Tests of process-wide state: memory and threads. Run one at a time.
 
+#![allow(clippy::unwrap_used, reason = "only tests use this")]
+
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,7 +14,7 @@ mod compiler;
 #[path = "../runtime/support.rs"]
 mod support;
 
-use support::{ADD, call, f32s, load, read_f32s};
+use support::{ADD, call, f32s, load, on_each_target, read_f32s};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -45,6 +47,38 @@ fn memory_does_not_grow_with_the_number_of_calls() {
         // The smallest possible leak per round, a status or a view, is more than 64 bytes.
         assert!(grown < 5000 * 64 / 1024, "{grown} KiB in 5000 rounds on {target}");
     }
+}
+
+/// `x -> (x + 1, x * 2)` of 64 MiB each, whose results IREE takes from the system one by one.
+const LARGE: &str = "
+module @sheaf {
+  func.func @main(%x: tensor<16777216xf32>) -> (tensor<16777216xf32>, tensor<16777216xf32>) {
+    %one = stablehlo.constant dense<1.0> : tensor<16777216xf32>
+    %two = stablehlo.constant dense<2.0> : tensor<16777216xf32>
+    %sum = stablehlo.add %x, %one : tensor<16777216xf32>
+    %product = stablehlo.multiply %x, %two : tensor<16777216xf32>
+    return %sum, %product : tensor<16777216xf32>, tensor<16777216xf32>
+  }
+}";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn calls_with_large_results_take_no_new_pages() {
+    let _one = ONE_AT_A_TIME.lock().unwrap();
+    on_each_target(|device, target| {
+        let Some(program) = load(device, LARGE) else { return };
+        let x = f32s(device, &[1 << 24], &vec![1.0; 1 << 24]);
+        let warm: Vec<_> = (0..3).map(|_| call(&program, &[&x]).unwrap()).collect();
+        drop(warm);
+        let before = page_faults();
+        for _ in 0..10 {
+            let results = call(&program, &[&x]).unwrap();
+            assert_eq!(results.len(), 2, "{target}");
+        }
+        let pages = page_faults() - before;
+        // 128 MiB in pages of 4 KiB are 32,768 for each call.
+        assert!(pages < 10_000, "{target}: {pages} pages in ten calls");
+    });
 }
 
 #[test]
@@ -81,6 +115,14 @@ fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Pages that this process has been given so far.
+#[cfg(target_os = "linux")]
+fn page_faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The eighth field behind the command's name (`man 5 proc`).
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(7).unwrap().parse().unwrap()
 }
 
 #[test]
