@@ -86,6 +86,6 @@ fn the_corpus_interpreted() {
 #[test]
 fn the_corpus_compiled() {
     let Some(sandbox) = Sandbox::with_shared_store() else { return };
-    let files = corpus(&sandbox, 20);
+    let files = corpus(&sandbox, 40);
     passes(&sandbox, &["test", "--jit", "always"], &files);
 }

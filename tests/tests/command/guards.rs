@@ -55,7 +55,7 @@ fn located(sandbox: &Sandbox, output: &Output, function: &str, line: usize) {
     block(&again.stderr);
 }
 
-/// The acceptance of part 7: six cases.
+/// Compiled, outside of `make nightly`, the fault in the gradient alone: each is a program of the whole step.
 #[test]
 fn a_nan_in_a_gpt_is_located_to_its_line() {
     let compiling = Sandbox::with_shared_store();
@@ -65,6 +65,9 @@ fn a_nan_in_a_gpt_is_located_to_its_line() {
             (compiling.as_ref().map(|_| Sandbox::with_shared_store().expect("a compiler")), "--jit=always"),
         ] {
             let Some(sandbox) = sandbox else { continue };
+            if jit == "--jit=always" && name != "backward" && !sheaf_tests::nightly() {
+                continue;
+            }
             let model = gpt(&sandbox);
             let planted = model.replace(right, wrong);
             assert_ne!(planted, model, "{name}");

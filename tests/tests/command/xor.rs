@@ -24,7 +24,7 @@ pub fn check(output: &str) {
 }
 
 /// The example's training, and a longer one that is worth compiling.
-const TRAINING: [&str; 2] = [" 500 0.7)", " 50000 0.7)"];
+const TRAINING: [&str; 2] = [" 500 0.7)", " 25000 0.7)"];
 
 /// A sandbox with the example, trained for enough epochs that compiling pays.
 fn trained(options: &[&str]) -> Option<(Sandbox, Output)> {
@@ -59,7 +59,7 @@ fn compiled_where_it_pays() {
     let Some((sandbox, output)) = trained(&["--explain"]) else { return };
     check(&output.stdout);
     insta::assert_snapshot!(output.stderr);
-    assert!(output.stderr.contains("compiled, 50000 calls"));
+    assert!(output.stderr.contains("compiled, 25000 calls"));
     let entries = manifest(&sandbox.path("xor"));
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["function"], "train-step");

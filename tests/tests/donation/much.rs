@@ -57,6 +57,7 @@ fn what_a_build_compiled_is_used_from_the_second_call_on() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 #[cfg(target_os = "linux")]
 fn a_trial_takes_no_more_memory_than_a_plain_call() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };

@@ -24,6 +24,7 @@ fn shorten(sandbox: &Sandbox) {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn an_lstm() {
     let Some(sandbox) = sandbox(&LSTM) else { return };
     shorten(&sandbox);

@@ -32,6 +32,7 @@ fn a_kalman_filter() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_neural_differential_equation() {
     let Some(output) = output_of("neural-ode/train.shf", Some("60")) else { return };
     let [trained, untrained, still] = figures(&output, "distance from new swings:");
@@ -39,6 +40,7 @@ fn a_neural_differential_equation() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_normalising_flow() {
     let Some(output) = output_of("flow/train.shf", Some("150")) else { return };
     let [trained, untrained, normal] = figures(&output, "nats per test point:");

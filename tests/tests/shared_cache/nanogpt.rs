@@ -37,7 +37,7 @@ pub fn prepare(machine: Machine) -> Option<Machine> {
         return None;
     };
     let module = |name| fs::read_to_string(example.join(name)).expect("a module");
-    let model = if sheaf_tests::nightly() { module("model.shf") } else { smaller_gpt(16, 32, 2) };
+    let model = if sheaf_tests::nightly() { module("model.shf") } else { smaller_gpt(16, 32, 1) };
     machine.sandbox.write("model.shf", model);
     machine.sandbox.write("text.shf", module("text.shf"));
     machine.sandbox.write("train.shf", TRAIN);

@@ -1,6 +1,7 @@
 //! `sheaf tune`: what one machine has measured, others take from the shared cache.
 
 use std::fs;
+use std::path::Path;
 
 use sheaf_tests::{Output, Sandbox};
 
@@ -50,7 +51,9 @@ fn entry(sandbox: &Sandbox) -> serde_json::Value {
 fn one_machine_tunes_for_all() {
     let server = own();
     let remote = Remote::at(format!("http://127.0.0.1:{}", server.port));
-    let Some(a) = Machine::writing(&remote) else { return };
+    let (place, in_folder) = folder();
+    let both = Remote::at(format!("{},{}", remote.address, in_folder.address));
+    let Some(a) = Machine::writing(&both) else { return };
     let a = with_program(a);
     let tuned = functions(&a.run(&TUNE));
     let (norm, little) = (&tuned[0], &tuned[1]);
@@ -103,18 +106,16 @@ fn one_machine_tunes_for_all() {
     let d = with_program(Machine::reading(&remote).env("SHEAF_CACHE_TRUSTED_KEYS", ""));
     let stranger = d.run(&["cache", "pull", "rows.shf"]);
     assert_eq!(stranger.code, Some(1), "{stranger}");
+
+    an_altered_record_is_not_used(place.path(), &in_folder);
 }
 
 /// A record of another machine that was altered is not used, and its flags are nowhere.
-#[test]
-fn an_altered_record_is_not_used() {
-    let (place, remote) = folder();
-    let Some(a) = Machine::writing(&remote) else { return };
-    let a = with_program(a);
-    assert_eq!(functions(&a.run(&TUNE))[0]["tuning"]["outcome"], "measured");
+#[track_caller]
+fn an_altered_record_is_not_used(place: &Path, remote: &Remote) {
     let mut altered = 0;
-    for file in Sandbox::files(place.path()) {
-        let path = place.path().join(&file);
+    for file in Sandbox::files(place) {
+        let path = place.join(&file);
         let Ok(bytes) = fs::read(&path) else { continue };
         if bytes.starts_with(b"{\"version\":1,\"flags\":") {
             let text =
@@ -123,8 +124,8 @@ fn an_altered_record_is_not_used() {
             altered += 1;
         }
     }
-    assert_eq!(altered, 1, "{:?}", Sandbox::files(place.path()));
-    let b = with_program(Machine::reading(&remote));
+    assert_eq!(altered, 1, "{:?}", Sandbox::files(place));
+    let b = with_program(Machine::reading(remote));
     let pulled = b.run(&["cache", "pull", "rows.shf"]);
     assert!(!b.sandbox.path("__sheaf__/unit-rows.cpu.vmfb").exists(), "{pulled}");
     assert_eq!(pulled.code, Some(1), "{pulled}");
