@@ -23,6 +23,9 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 # those that `cargo clippy -- -D warnings` sets.
 test nightly: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 test nightly: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings
+# Cases of each property (proptest's own default is 256).
+test: export PROPTEST_CASES := 100
+nightly: export PROPTEST_CASES := 2560
 
 test: ## Check and test everything
 	scripts/bootstrap
@@ -32,7 +35,7 @@ test: ## Check and test everything
 	scripts/side-by-side "scripts/fetch-for-tests && scripts/remote-servers && { scripts/jax-python || true; }" \
 		"cargo build --locked --workspace --lib --bins --tests --examples"
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
-	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"
+	scripts/test-binaries
 
 nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX
 	cargo build --locked --workspace --benches

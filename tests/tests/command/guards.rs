@@ -91,6 +91,7 @@ fn calls<'a>(output: &'a Output, function: &str) -> &'a str {
 
 /// Functions run compiled as often as without observers, and give the same.
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn observed_functions_stay_compiled() {
     let Some(sandbox) = Sandbox::with_shared_store() else { return };
     sandbox.write("model.shf", gpt(&sandbox));
@@ -106,7 +107,6 @@ fn observed_functions_stay_compiled() {
     // Each has a program of its own.
     let all = ["--guard", "no-nan", "--trace", "--blame", "--mem-profile"];
     let others = [&["--guard", "no-nan"][..], &["--trace", "train-step,forward"], &["--blame"]];
-    let others = others.into_iter().filter(|_| sheaf_tests::nightly());
     for observed in [&all[..]].into_iter().chain(others) {
         let arguments = [&["train.shf", "--jit", "always", "--explain"][..], observed].concat();
         let output = sandbox.run(&arguments);

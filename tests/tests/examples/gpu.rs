@@ -38,6 +38,7 @@ fn vulkan_gives_the_values_of_the_processor() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_network_is_trained_under_vulkan_and_its_programs_are_kept_for_that_device() {
     let Some(sandbox) = with_vulkan() else { return };
     let program = sandbox.example("xor/train.shf");

@@ -179,6 +179,7 @@ async fn keep(socket: &mut TcpStream, manner: Manner) -> std::io::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make nightly runs it"]
 async fn a_reader_is_served_beside_four_hundred_strangers() {
     let _turn = TURN.lock().await;
     let folder = tempfile::tempdir().unwrap();

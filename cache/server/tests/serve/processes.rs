@@ -142,6 +142,7 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make nightly runs it"]
 async fn memory_is_bounded_while_many_clients_pull() {
     // Uncompressed and compressed on disk.
     for bytes in [noise(4 << 20, 1), text(4 << 20, 1)] {
