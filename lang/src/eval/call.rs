@@ -241,7 +241,9 @@ impl Interp {
     fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         let gradient = closure.code.gradient.borrow().clone();
         match gradient {
-            Some(gradient) if args.iter().any(super::custom::has_traced) => {
+            Some(gradient)
+                if self.tracing.records(&gradient) && args.iter().any(super::custom::has_traced) =>
+            {
                 self.call_custom(closure, gradient, &args, span)
             }
             _ => self.call_plain(closure, args, span),

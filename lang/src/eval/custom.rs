@@ -162,8 +162,11 @@ impl Interp {
         given.push(replaced(std::slice::from_ref(result), here, &outs)?.swap_remove(0));
         given.push(replaced(std::slice::from_ref(result), here, &cotangents)?.swap_remove(0));
         given.extend(replaced(args, traced, &inputs)?);
+        self.tracing.gradients.push(Rc::clone(&gradient));
         let closure = Closure { code: gradient, captured: Vec::new() };
-        let found = self.call_within(&trace, &closure, given, span).map_err(|signal| match &*signal {
+        let found = self.call_within(&trace, &closure, given, span);
+        self.tracing.gradients.pop();
+        let found = found.map_err(|signal| match &*signal {
             Stop::Trace(stop) if !matches!(stop.reason, Reason::Effect(_)) => {
                 let d =
                     Diagnostic::error(format!("the gradient of {name} asks for a value that is not known"))

@@ -7,11 +7,14 @@ use ustr::Ustr;
 use super::checks::Raised;
 use super::signal::{Reason, Signal, Stop};
 use super::transforms::MAX_EQUATIONS;
-use crate::program::{Regions, Trace};
+use crate::program::{Code, Regions, Trace};
 use sheaf_syntax::Span;
 
 /// Maximum nesting of regions, beyond which the recursion must depend on an unknown condition.
 const MAX_LEVELS: u32 = 24;
+
+/// Maximum nesting of one function's gradient: that of the function, and of its calls within its gradient.
+const MAX_GRADIENTS: usize = 2;
 
 /// The traces under construction.
 #[derive(Default)]
@@ -24,6 +27,8 @@ pub(super) struct Tracing {
     pub regions: Regions,
     /// The call stack, outermost first: function names and spans.
     pub calls: Vec<(Option<Ustr>, Span)>,
+    /// The gradients written by hand that are being traced, outermost first.
+    pub gradients: Vec<Rc<Code>>,
     /// The last error raised by the program in a region.
     pub raised: Option<Raised>,
 }
@@ -32,6 +37,13 @@ impl Tracing {
     /// An empty trace.
     pub fn trace(&self, level: u32) -> Rc<Trace> {
         Trace::new(level, MAX_EQUATIONS, &self.regions)
+    }
+
+    /// True if a call of a function with this gradient is to be recorded with it. Not deep within the gradient itself,
+    /// which may call its function: there the body stands for it.
+    pub fn records(&self, gradient: &Rc<Code>) -> bool {
+        let around = self.gradients.iter().filter(|around| Rc::ptr_eq(around, gradient));
+        around.count() < MAX_GRADIENTS
     }
 
     /// True if a region may be traced here: inside another trace.

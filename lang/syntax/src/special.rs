@@ -246,7 +246,7 @@ special_forms! {
     }
     Defgrad = "defgrad" {
         signature: "(defgrad f [args] [out] [cotangent] body...)",
-        help: "the gradient of f, a function defined above: from its arguments, its result and the cotangent of the result, the body gives the cotangent of the argument, or a list of them for several",
+        help: "the gradient of f, a function defined above: from its arguments, its result and the cotangent of the result, the body gives the cotangent of the argument, or a list of them for several; the body may call f, whose third and higher derivatives there are those of its code",
         examples: "(do (defn double [x] (* 2 x)) (defgrad double [x] [y] [g] (* 10 g)) ((grad double) 3.0)) ;=> 10.0",
         layout: Layout::definition(4),
     }
