@@ -35,7 +35,7 @@ test: ## Check and test everything
 	scripts/side-by-side "scripts/fetch-for-tests && scripts/remote-servers && { scripts/jax-python || true; }" \
 		"cargo build --locked --workspace --lib --bins --tests --examples"
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
-	scripts/test-binaries
+	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"
 
 nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX
 	cargo build --locked --workspace --benches
