@@ -93,7 +93,8 @@ impl Interp {
         let result = inner.and_then(|inner| self.call_within(&trace, closure, inner, span));
         self.tracing.level -= 1;
         let result = result.map_err(|signal| outer_signal(signal, &trace, level, &inputs, &operands))?;
-        let result = with_variables(&trace, result)?;
+        let doubles = types.iter().any(|ty| ty.dtype == DType::F64);
+        let result = with_variables(&trace, result, doubles)?;
         let here = |value: &Value| traced(value).filter(|t| t.is_traced_at(level));
         let results: Vec<Tensor> = flatten(&result).iter().filter_map(here).collect();
         if results.is_empty() {
@@ -213,13 +214,11 @@ impl Interp {
 }
 
 /// The result with its known floats as variables of the trace: their cotangents go to the gradient as well, since a
-/// step function and the like are piecewise constant.
-fn with_variables(trace: &Rc<Trace>, result: Value) -> Eval<Value> {
+/// step function and the like are piecewise constant. `doubles` keeps all digits of plain numbers.
+fn with_variables(trace: &Rc<Trace>, result: Value, doubles: bool) -> Eval<Value> {
+    let number = |x: f64| if doubles { HostTensor::scalar(x) } else { HostTensor::scalar(x as f32) };
     map_trees(&[result], &mut |_, leaf| match &leaf[0] {
-        Value::Float(x) => {
-            let number = Tensor::weak(HostTensor::scalar(*x as f32));
-            Ok(Value::Tensor(Trace::variable(trace, &number)?))
-        }
+        Value::Float(x) => Ok(Value::Tensor(Trace::variable(trace, &Tensor::weak(number(*x)))?)),
         Value::Tensor(t @ Tensor::Concrete(known)) if known.ty().dtype.is_float() => {
             Ok(Value::Tensor(Trace::variable(trace, t)?))
         }
