@@ -24,7 +24,7 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 test nightly: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 test nightly: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings
 # Cases of each property (proptest's own default is 256).
-test: export PROPTEST_CASES := 100
+test: export PROPTEST_CASES := 128
 nightly: export PROPTEST_CASES := 2560
 
 test: ## Check and test everything

@@ -58,8 +58,6 @@ fn key(name: u8, quoted: bool) -> Key {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
-
     /// Versions of a list are immutable, with few items or many.
     #[test]
     fn items_are_those_of_a_vector(start in 0..150_i64, ops in prop::collection::vec(on_list(), 1..60)) {

@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 fn factors_give_their_matrices() {
     let Some(sandbox) = Sandbox::with_shared_store() else { return };
     // Each size has nine programs.
-    let sizes = [("[2]", 66), ("[3]", 6), ("[]", 3)];
+    let sizes = [("[2]", 66), ("[]", 66), ("[3]", 6), ("[]", 3)];
     let sizes = if sheaf_tests::nightly() { &sizes[..] } else { &sizes[..1] };
     let checks: String = sizes.iter().map(|(batch, n)| format!("\n(-check '{batch} {n})")).collect();
     sandbox.write("factors.shf", include_str!("factors.shf").to_owned() + &checks);
