@@ -12,6 +12,7 @@ use crate::graph::{
 use crate::primitives::{Constant, Full, ThinProduct};
 use crate::tensor::{DType, HostTensor, TensorType};
 
+mod generic;
 mod kernel;
 mod literal;
 mod loop_nest;

@@ -3,7 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, Ring, TypeFault, Types, accumulate, batch_all_to_front, clamped_rows, expect_arity, flatten_batched_rows, rows_shape, zeros_for};
+use super::{Cotangents, Primitive, Ring, TypeFault, Types, accumulate, batch_all_to_front, clamped_rows, expect_arity, flatten_batched_rows, rows_shape, scatter_segments, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, Element, HostTensor, TensorType, element_count};
@@ -75,6 +75,9 @@ impl Primitive for ScatterAdd {
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let (x, indices) = (to.operand_type(0).clone(), to.operand_type(1).clone());
         let clamped = to.clamp_indices(&to.operand(1), x.shape[0], &indices);
+        if !to.is_for_processor() {
+            return scatter_segments::write(to, &clamped);
+        }
         let rank = indices.rank();
         let windows: Vec<usize> = (rank..rank + x.rank() - 1).collect();
         let scalar = TensorType::scalar(x.dtype).mlir();

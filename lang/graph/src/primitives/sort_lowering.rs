@@ -3,7 +3,7 @@
 //! `stablehlo.sort` is not used. IREE ignores its `is_stable` (Q13), and lowers it to a quadratic loop on one core (Q14): 10,000
 //! pairs take 0.3 s, 40,000 take 4.4 s.
 
-use super::{sort_network, sort_radix, sort_ranks};
+use super::{sort_merges, sort_radix, sort_ranks};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, TensorType, element_count};
 
@@ -20,7 +20,7 @@ pub(super) fn lower(to: &mut Lowering<'_>, axis: usize) {
     let flat: Vec<String> = (0..to.operand_count()).map(|i| layout.flatten(to, i)).collect();
     let positions = match to.is_for_processor() {
         true if layout.extent > MAX_COUNTED => sort_radix::positions,
-        false if layout.extent > MAX_COUNTED_ELSEWHERE => sort_network::positions,
+        false if layout.extent > MAX_COUNTED_ELSEWHERE => sort_merges::positions,
         _ => sort_ranks::positions,
     };
     let positions = positions(to, &layout, &flat[0]);

@@ -8,8 +8,9 @@
 
 mod memory;
 
+pub(super) use memory::list;
 pub use memory::{Array, Tensor};
-use memory::{binding, list, region, vector};
+use memory::{binding, region, vector};
 
 use super::Lowering;
 use crate::tensor::{DType, TensorType};
@@ -43,11 +44,9 @@ impl Lowering<'_> {
         items: usize,
         body: impl FnOnce(&mut LoopNest, &[Tensor], &[Tensor], &str),
     ) -> Vec<String> {
-        let mut nest = LoopNest { lines: Vec::new(), names: 0, zero: None };
-        let operand = |(i, (_, ty)): (usize, &(String, TensorType))| Tensor {
-            name: format!("%value{i}"),
-            ty: ty.clone(),
-            is_result: false,
+        let mut nest = LoopNest::new();
+        let operand = |(i, (_, ty)): (usize, &(String, TensorType))| {
+            Tensor::read_only(&format!("%value{i}"), ty.clone())
         };
         let result = |(i, ty): (usize, &TensorType)| Tensor {
             name: format!("%result{i}"),
@@ -106,6 +105,14 @@ impl Lowering<'_> {
 }
 
 impl LoopNest {
+    pub(super) fn new() -> LoopNest {
+        LoopNest { lines: Vec::new(), names: 0, zero: None }
+    }
+
+    pub(super) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
     /// Writes a line.
     pub fn line(&mut self, text: &str) {
         self.lines.push(text.to_owned());
@@ -237,6 +244,12 @@ impl LoopNest {
         self.value(&format!("arith.select {condition}, {x}, {y} : {}", dtype.mlir()))
     }
 
+    /// Writes the opposite of a truth value.
+    pub fn negated(&mut self, x: &str) -> String {
+        let truth = self.value("arith.constant true");
+        self.binary("arith.xori", x, &truth, "i1")
+    }
+
     /// Writes a comparison of two floats, false where one is NaN.
     pub fn compare(&mut self, relation: &str, x: &str, y: &str, dtype: DType) -> String {
         self.value(&format!("arith.cmpf o{relation}, {x}, {y} : {}", dtype.mlir()))
@@ -290,6 +303,52 @@ impl LoopNest {
         let zeros = self.zeros(dtype, lanes);
         let ty = vector(dtype, lanes);
         self.carry(from, to, step, &vec![(zeros.as_str(), ty.as_str()); count], body)
+    }
+
+    /// Writes a binary search: the least index from `from` to before `to` for which `is_before` does not hold, or `to`.
+    /// `is_before` holds up to some index, and not from there on.
+    pub fn partition_point(
+        &mut self,
+        [from, to]: [&str; 2],
+        is_before: impl FnOnce(&mut LoopNest, &str) -> String,
+    ) -> String {
+        let [low, high, found, rest] = [(); 4].map(|()| self.name());
+        let types = "(index, index) -> (index, index)";
+        self.line(&format!("{found}, {rest} = scf.while ({low} = {from}, {high} = {to}) : {types} {{"));
+        let open = self.value(&format!("arith.cmpi ult, {low}, {high} : index"));
+        self.line(&format!("scf.condition({open}) {low}, {high} : index, index"));
+        self.line("} do {");
+        let [low, high] = [(); 2].map(|()| self.name());
+        self.line(&format!("^bb0({low}: index, {high}: index):"));
+        let one = self.index(1);
+        let sum = self.add(&low, &high);
+        let middle = self.binary("arith.shrui", &sum, &one, "index");
+        let before = is_before(self, &middle);
+        let after = self.add(&middle, &one);
+        let low = self.value(&format!("arith.select {before}, {after}, {low} : index"));
+        let high = self.value(&format!("arith.select {before}, {high}, {middle} : index"));
+        self.line(&format!("scf.yield {low}, {high} : index, index"));
+        self.line("}");
+        found
+    }
+
+    /// Writes a choice between two computations of a value of type `ty`.
+    pub fn choose(
+        &mut self,
+        condition: &str,
+        ty: &str,
+        then: impl FnOnce(&mut LoopNest) -> String,
+        otherwise: impl FnOnce(&mut LoopNest) -> String,
+    ) -> String {
+        let chosen = self.name();
+        self.line(&format!("{chosen} = scf.if {condition} -> {ty} {{"));
+        let value = then(self);
+        self.line(&format!("scf.yield {value} : {ty}"));
+        self.line("} else {");
+        let value = otherwise(self);
+        self.line(&format!("scf.yield {value} : {ty}"));
+        self.line("}");
+        chosen
     }
 
     /// Writes what happens if a condition holds.

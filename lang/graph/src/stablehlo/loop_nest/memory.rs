@@ -24,7 +24,7 @@ pub(super) fn binding(access: &str, ty: &TensorType) -> String {
     format!("!iree_tensor_ext.dispatch.tensor<{access}:{}>", ty.mlir())
 }
 
-pub(super) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+pub(in crate::stablehlo) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
@@ -75,6 +75,16 @@ impl Array {
 }
 
 impl Tensor {
+    /// A tensor that is read only.
+    pub fn read_only(name: &str, ty: TensorType) -> Tensor {
+        Tensor { name: name.to_owned(), ty, is_result: false }
+    }
+
+    /// The dtype of its elements.
+    pub fn dtype(&self) -> DType {
+        self.ty.dtype
+    }
+
     /// The extent of the last axis.
     pub fn extent(&self) -> usize {
         self.ty.shape.last().copied().unwrap_or(1)
