@@ -59,13 +59,12 @@ impl Buffer {
             let memory: Result<Ref<iree::iree_hal_buffer_t>, _> =
                 create(|out| iree::iree_hal_allocator_allocate_buffer(allocator, parameters, expected, out));
             memory.and_then(|memory| {
-                let (to, from) = (memory.as_ptr(), bytes.as_ptr().cast());
-                check(if device.target.is_host() {
-                    iree::iree_hal_buffer_map_write(to, 0, from, bytes.len())
+                if target.is_host() {
+                    let from = bytes.as_ptr().cast();
+                    check(iree::iree_hal_buffer_map_write(memory.as_ptr(), 0, from, bytes.len()))?;
                 } else {
-                    let gpu = device.backend.device.as_ptr();
-                    iree::iree_hal_device_transfer_h2d(gpu, from, to, 0, bytes.len() as _, DIRECTLY, FOREVER)
-                })?;
+                    device.backend.send(bytes, memory.as_ptr())?;
+                }
                 create(|out| {
                     iree::iree_hal_buffer_view_create(
                         memory.as_ptr(),
@@ -184,17 +183,15 @@ impl Buffer {
     /// Fills `bytes` from the byte offset `start` on. An error of the device if the elements end earlier.
     pub fn read_part(&self, start: usize, bytes: &mut [u8]) -> Result<(), Error> {
         let target = self.target;
-        let to = bytes.as_mut_ptr().cast();
         // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has, and IREE checks the range.
         let status = unsafe {
             let from = iree::iree_hal_buffer_view_buffer(self.view.as_ptr());
-            check(if target.is_host() {
-                iree::iree_hal_buffer_map_read(from, start as _, to, bytes.len())
+            if target.is_host() {
+                let to = bytes.as_mut_ptr().cast();
+                check(iree::iree_hal_buffer_map_read(from, start as _, to, bytes.len()))
             } else {
-                let (gpu, length) = (self.shared.backend(target)?, bytes.len() as _);
-                let gpu = gpu.device.as_ptr();
-                iree::iree_hal_device_transfer_d2h(gpu, from, start as _, to, length, DIRECTLY, FOREVER)
-            })
+                self.shared.backend(target)?.fetch(from, start, bytes)
+            }
         };
         status.map_err(|status| Error::Buffer { action: "read", target, status })
     }
@@ -235,14 +232,6 @@ fn references<T: Counted>(object: *mut T) -> usize {
     let count = unsafe { AtomicI32::from_ptr(object.cast()) };
     usize::try_from(count.load(Ordering::Acquire)).unwrap_or(usize::MAX)
 }
-
-/// Transfers without special treatment.
-const DIRECTLY: iree::iree_hal_transfer_buffer_flags_t =
-    iree::iree_hal_transfer_buffer_flag_bits_t_IREE_HAL_TRANSFER_BUFFER_FLAG_DEFAULT;
-
-/// Waits without an end: a transfer ends or fails.
-const FOREVER: iree::iree_timeout_t =
-    iree::iree_timeout_t { type_: iree::iree_timeout_type_e_IREE_TIMEOUT_ABSOLUTE, nanos: i64::MAX };
 
 /// Memory of a GPU.
 const IN_DEVICE_MEMORY: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {

@@ -8,10 +8,13 @@ use crate::error::{Error, Status, check};
 use crate::ffi::{Counted, Ref, host_allocator};
 use crate::process::Process;
 use crate::runtime::{Shared, Target};
+use crate::staging::Staging;
 use crate::{Buffer, ElementType, Memory, Program, Vmfb, gpu, hal, sync, task};
 
-/// An opened device: IREE's object, the allocator of its buffers, and the VM module that its programs import.
+/// An opened device: IREE's object, the allocator of its buffers, the VM module that its programs import, and memory for copies.
 pub(crate) struct Backend {
+    // Declared before the device, whose memory it is: must be dropped first.
+    pub(crate) staging: Staging,
     pub(crate) device: Ref<iree::iree_hal_device_t>,
     pub(crate) allocator: Ref<iree::iree_hal_allocator_t>,
     pub(crate) module: Ref<iree::iree_vm_module_t>,

@@ -58,6 +58,10 @@ impl Driver {
         if !self.is_linked() {
             return Err(Status::unavailable(format!("this program was built without {}", self.name())));
         }
+        #[cfg(feature = "cuda")]
+        if self == Self::Cuda {
+            return crate::cuda::driver();
+        }
         let registry = process.drivers()?;
         // SAFETY: the registry is live, and names the drivers of this build.
         unsafe {

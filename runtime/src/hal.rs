@@ -6,6 +6,7 @@ use crate::device::{Backend, create};
 use crate::error::Status;
 use crate::ffi::{Ref, host_allocator};
 use crate::process::Process;
+use crate::staging::Staging;
 
 /// The threads that poll a device's asynchronous work; every device requires a pool. They start on first use.
 pub(crate) fn proactor_pool() -> Result<Ref<iree::iree_async_proactor_pool_t>, Status> {
@@ -57,7 +58,7 @@ pub(crate) fn open(process: &Process, device: Ref<iree::iree_hal_device_t>) -> R
         })?;
         let allocator = iree::iree_hal_device_allocator(device.as_ptr());
         iree::iree_hal_allocator_retain(allocator);
-        Ok(Backend { allocator: Ref::adopt(allocator), module, device })
+        Ok(Backend { allocator: Ref::adopt(allocator), module, device, staging: Staging::default() })
     }
 }
 

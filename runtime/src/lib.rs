@@ -49,6 +49,8 @@
 #![warn(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
 mod buffer;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod device;
 mod element;
 mod error;
@@ -65,6 +67,7 @@ mod process;
 mod program;
 mod runtime;
 mod scheduling;
+mod staging;
 mod suballocations;
 mod sync;
 mod task;

@@ -583,6 +583,7 @@ impl Lowering<'_> {
             x = self.temporary(&reduction(operation, &init, &[*last], &x, &from, &rows));
             (from, axes) = (rows, rest);
         }
+        (x, from) = quirks::filled_up(self, &init, axes, &x, &from);
         let mut text = reduction(operation, &init, axes, &x, &from, self.result_type(0));
         if negative {
             let sum = self.temporary(&text);

@@ -129,7 +129,7 @@ fn programs_compile_for_cuda_and_compare_signed_integers_rightly() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "vmfb"))
         .map(|path| fs::read(path).expect("a program"))
         .collect();
-    assert_eq!(programs.len(), 4, "{built}");
+    assert_eq!(programs.len(), 8, "{built}");
     let texts: Vec<_> = programs.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
     let lines = || texts.iter().flat_map(|text| text.lines());
     assert!(lines().any(|line| line.contains("min.u32")) && lines().any(|line| line.contains("max.u32")));

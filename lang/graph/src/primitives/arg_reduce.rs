@@ -114,7 +114,8 @@ impl ArgReduce {
     fn reduced(self, to: &mut Lowering<'_>, operation: &str, init: &str, x: &str, ty: &TensorType) -> String {
         let init = to.splat(&TensorType::scalar(ty.dtype), init);
         let result = to.result_type(0).with_dtype(ty.dtype);
-        to.temporary(&reduction(operation, &init, &[self.axis], x, ty, &result))
+        let (x, ty) = quirks::filled_up(to, &init, &[self.axis], x, ty);
+        to.temporary(&reduction(operation, &init, &[self.axis], &x, &ty, &result))
     }
 }
 

@@ -13,6 +13,7 @@ use std::fmt::Write;
 use smallvec::{SmallVec, smallvec};
 
 use super::direct_convolution::DirectConvolution;
+use super::patches::Patches;
 use super::{Cotangents, Primitive, Reverse, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, quirks};
@@ -256,6 +257,9 @@ impl Primitive for Convolution {
         let types = [to.operand_type(0), to.operand_type(1), to.result_type(0)];
         if let Some(direct) = DirectConvolution::of(self, types).filter(|_| to.has_kernels()) {
             return direct.write(self, to);
+        }
+        if let Some(patches) = Patches::of(self, to) {
+            return patches.write(self, to);
         }
         let n = self.spatial();
         let (input, ty, padding) = quirks::padded_input(self, to);

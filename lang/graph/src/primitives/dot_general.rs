@@ -3,6 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::tiled_product::TiledProduct;
 use super::{Cotangents, Primitive, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, gather_offsets, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
@@ -178,6 +179,9 @@ impl Primitive for DotGeneral {
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         if let Some(product) = to.thin_product() {
             return product.write(to);
+        }
+        if let Some(product) = TiledProduct::of(self, to) {
+            return product.write_dot(self, to);
         }
         let pairs = |name: &str, axes: &[Shape; 2]| {
             format!(", {name}_dims = {} x {}", dims_list(&axes[0]), dims_list(&axes[1]))

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, box_of};
 use crate::graph::{Builder, Var, Vars};
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// `sizes` elements of the first operand; the other operands are their start, a scalar `i32` for each axis.
@@ -79,6 +79,9 @@ impl Primitive for DynamicSlice {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if quirks::slice_from(to) {
+            return;
+        }
         to.typed("stablehlo.dynamic_slice", &format!(", sizes = {}", dims_list(&self.sizes)));
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::graph::{Builder, Var, Vars};
 use crate::map_elements;
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Lowering, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// The first operand with the second put into it; the others are where, a scalar `i32` for each axis.
@@ -106,6 +106,9 @@ impl Primitive for DynamicUpdateSlice {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if quirks::update_from(to) {
+            return;
+        }
         let x = to.overwritten(0);
         let rest: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
         let signature = to.signature();

@@ -93,11 +93,11 @@ impl Primitive for GatherRows {
         let mut sizes = x;
         sizes[0] = 1;
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        let source = quirks::to_be_indexed(to, &to.operand(0), &to.operand_type(0).clone());
         let gather = format!(
-            "\"stablehlo.gather\"({}, {clamped}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {}, \
+            "\"stablehlo.gather\"({source}, {clamped}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {}, \
              collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = {rank}>, \
              slice_sizes = array<i64: {}>}}> : {}",
-            to.operand(0),
             dims_list(&offsets),
             sizes.join(", "),
             to.signature(),

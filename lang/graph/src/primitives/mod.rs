@@ -22,6 +22,7 @@ mod direct_convolution;
 mod element;
 mod elementwise;
 mod folding;
+mod patches;
 mod products;
 mod reduction;
 mod region;
@@ -36,6 +37,7 @@ mod sort_merges;
 mod sort_radix;
 mod sort_ranks;
 mod thin_product;
+mod tiled_product;
 mod watch;
 
 macro_rules! primitives {

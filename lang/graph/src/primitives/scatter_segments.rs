@@ -3,7 +3,7 @@
 //! segments are in blocks, whose sums are added up before: a million rows at one place are some ten thousand additions of a thread.
 
 use super::sort_merges;
-use crate::stablehlo::{LoopNest, Lowering, Tensor};
+use crate::stablehlo::{LoopNest, Lowering, Tensor, quirks};
 use crate::tensor::{DType, TensorType, element_count};
 
 /// Sorted rows of a block.
@@ -23,6 +23,8 @@ pub(super) fn write(to: &mut Lowering<'_>, indices: &str) {
     let updates = to.with_shape(&to.operand(2), &to.operand_type(2).clone(), &rows);
     let (target, signless) = to.signless(&target, &into);
     let (updates, rows) = to.signless(&updates, &rows);
+    let [target, updates] =
+        [(target, &signless), (updates, &rows)].map(|(x, ty)| quirks::to_be_indexed(to, &x, ty));
     let dtype = signless.dtype;
     let indices = to.with_shape(indices, &indices_ty, &order);
     let [sorted, positions] = sort_merges::sorted(to, &indices, &order);

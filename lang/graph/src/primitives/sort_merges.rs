@@ -4,7 +4,7 @@
 //! writes each element once. Of equal elements the left one comes first, which makes the sort stable.
 
 use super::sort_lowering::{Layout, reshape};
-use crate::stablehlo::{LoopNest, Lowering, Tensor};
+use crate::stablehlo::{LoopNest, Lowering, Tensor, quirks};
 use crate::tensor::{DType, TensorType};
 
 /// Writes the sort: the previous position in its row of each element of the sorted rows.
@@ -18,7 +18,8 @@ pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> St
 /// Writes the sort of the rows of a matrix: the sorted rows, and the previous position of each element.
 pub(super) fn sorted(to: &mut Lowering<'_>, rows: &str, ty: &TensorType) -> [String; 2] {
     let (matrix, extent) = (ty.with_dtype(DType::I32), ty.shape[1]);
-    let (mut keys, keys_ty) = comparable(to, rows, ty);
+    let (keys, keys_ty) = comparable(to, rows, ty);
+    let mut keys = quirks::to_be_indexed(to, &keys, &keys_ty);
     let mut positions = to.temporary(&format!("stablehlo.iota dim = 1 : {}", matrix.mlir()));
     let mut length = to.parameter(1);
     let two = to.temporary("arith.constant 2 : index");

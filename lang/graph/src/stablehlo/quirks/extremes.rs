@@ -1,5 +1,6 @@
 //! Extremes of signed integers, for CUDA (Q54).
 
+use super::filled_up;
 use crate::stablehlo::literal::{highest, lowest};
 use crate::stablehlo::{Lowering, reduction};
 use crate::tensor::{DType, TensorType};
@@ -34,6 +35,7 @@ pub fn extreme_of_signed(
     let x = turned(to, x, ty);
     let x = to.temporary(&cast(&x, ty, &from));
     let init = to.splat(&TensorType::scalar(dtype), &init);
+    let (x, from) = filled_up(to, &init, axes, &x, &from);
     let found = to.temporary(&reduction(operation, &init, axes, &x, &from, &into));
     let found = to.temporary(&cast(&found, &into, &result));
     Some(turned(to, &found, &result))

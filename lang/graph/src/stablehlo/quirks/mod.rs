@@ -14,6 +14,7 @@ mod constants;
 mod convolutions;
 mod cut;
 pub mod doubles;
+mod extents;
 mod extremes;
 mod fusion;
 mod gathers;
@@ -23,6 +24,7 @@ mod loops;
 mod power;
 mod reversal;
 mod shaders;
+mod starts;
 mod sums;
 mod turns;
 mod updates;
@@ -33,15 +35,17 @@ pub use blocks::ONE_MEMORY;
 pub use constants::in_buffer;
 pub use convolutions::{padded, padded_input, padded_type};
 pub use cut::cut_to_unsigned;
+pub use extents::filled_up;
 pub use extremes::extreme_of_signed;
 pub use fusion::{apart_for_transpose, apart_from_reduction};
-pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
+pub use gathers::{gather, gather_of_one_number, indices_in_bounds, to_be_indexed};
 pub use halves::rounding;
 pub use kernels::{accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, reshape_to_number};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
 pub use shaders::{divide_by_zero, log_plus_one};
+pub use starts::{slice_from, update_from};
 pub use sums::{reduces_by_axis, reduces_nothing, sums_negatives};
 pub use turns::by_half_turns;
 pub use widened::widened;
@@ -462,5 +466,28 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "The transposition of the positions of a reduction of pairs is fused with it, which loses one of its two results, and the program is rejected: the positions are in memory of their own.",
         place: "lang/graph/src/stablehlo/quirks/fusion.rs",
         shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 56,
+        name: "gathers of slices",
+        reason: "For CUDA the rows of a slice that is gathered are read as if they were next to each other in memory: the slice is in memory of its own.",
+        place: "lang/graph/src/stablehlo/quirks/gathers.rs",
+        shown: Shown::Otherwise(
+            "the programs run on a processor, where they are right; a GPU that runs them is no part of the tests",
+        ),
+    },
+    Quirk {
+        number: 57,
+        name: "long axes that one thread works off",
+        reason: "On a GPU the threads of a workgroup share an axis only if their number divides its extent: others are filled up with the neutral element of the reduction.",
+        place: "lang/graph/src/stablehlo/quirks/extents.rs",
+        shown: Shown::Otherwise("the numbers are right, and the time of a GPU is no part of the tests"),
+    },
+    Quirk {
+        number: 58,
+        name: "starts of slices that the host reads",
+        reason: "The host reads the start of a dynamic slice from a GPU's memory before it submits the work behind, which takes 1.5 ms with CUDA: a kernel reads it.",
+        place: "lang/graph/src/stablehlo/quirks/starts.rs",
+        shown: Shown::Otherwise("the numbers are right, and the time of a GPU is no part of the tests"),
     },
 ];
