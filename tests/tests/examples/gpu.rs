@@ -129,10 +129,14 @@ fn programs_compile_for_cuda_and_compare_signed_integers_rightly() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "vmfb"))
         .map(|path| fs::read(path).expect("a program"))
         .collect();
-    assert_eq!(programs.len(), 8, "{built}");
+    assert_eq!(programs.len(), 9, "{built}");
     let texts: Vec<_> = programs.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
     let lines = || texts.iter().flat_map(|text| text.lines());
     assert!(lines().any(|line| line.contains("min.u32")) && lines().any(|line| line.contains("max.u32")));
     let wrong = |line: &&str| line.contains("min.s32") && line.trim_end().ends_with(", -1;");
     assert_eq!(lines().find(wrong), None);
+    assert!(
+        lines().any(|line| line.contains("slow_memcpy")),
+        "a slice is copied before its rows are gathered"
+    );
 }

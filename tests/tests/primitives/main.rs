@@ -1,6 +1,7 @@
 //! Every primitive, compiled by the pinned compiler and run by the runtime, agrees with host evaluation.
 
 mod angles;
+mod gpus;
 mod halves;
 mod random_kernels;
 mod random_products;
@@ -204,7 +205,9 @@ fn compile(graph: &Graph, compiler: &mut Compiler, model: Model) -> Result<(Modu
     } else {
         flags
     };
-    let vmfb = compile_once(compiler, &module.text, &flags)?;
+    let tiled = model == Model::Cuda;
+    let text = if tiled { gpus::without_tiles(&module.text) } else { module.text.clone() };
+    let vmfb = compile_once(compiler, &text, &flags)?;
     Ok((module, vmfb))
 }
 

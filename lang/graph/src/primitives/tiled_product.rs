@@ -62,11 +62,7 @@ impl TiledProduct {
             return Some(TiledProduct { batch, m, n, k, parts: 1 });
         }
         let tiles = batch * m.div_ceil(TILE) * n.div_ceil(TILE);
-        let fits = |parts: &usize| {
-            k.is_multiple_of(*parts) && (k / parts).is_multiple_of(STEP) && k / parts >= MIN_TERMS
-        };
-        let parts = (2..=WORKGROUPS / tiles.min(WORKGROUPS)).rev().find(fits).unwrap_or(1);
-        Some(TiledProduct { batch, m, n, k, parts })
+        Some(TiledProduct { batch, m, n, k, parts: parts(tiles, k) })
     }
 
     /// The product that `op` is.
@@ -206,5 +202,34 @@ impl Operand {
         let text =
             format!("stablehlo.transpose {name}, dims = {order:?} : ({}) -> {}", ty.mlir(), into.mlir());
         Operand { name: to.temporary(&text), ty: into, is_turned: false }
+    }
+}
+
+/// Parts of each sum of `terms`, for a result of so many tiles.
+fn parts(tiles: usize, terms: usize) -> usize {
+    let fits = |parts: &usize| {
+        let part = terms / parts;
+        terms.is_multiple_of(*parts) && part.is_multiple_of(STEP) && part >= MIN_TERMS
+    };
+    (2..=WORKGROUPS / tiles.min(WORKGROUPS)).rev().find(fits).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_sums_are_whole_and_even() {
+        assert_eq!(parts(32, 784), 7);
+        assert_eq!(parts(1, 25_088), 224);
+        assert_eq!(parts(4, 700), 1);
+        assert_eq!(parts(1024, 4096), 1);
+        for terms in 2..3000 {
+            for tiles in [1, 3, 32, 300] {
+                let parts = parts(tiles, terms);
+                assert_eq!(terms % parts, 0, "{terms} in {parts}");
+                assert!(parts == 1 || (terms / parts) % STEP == 0, "{terms} in {parts}");
+            }
+        }
     }
 }
