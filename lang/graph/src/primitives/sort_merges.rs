@@ -1,6 +1,6 @@
 //! The order of rows on a GPU, by merges of neighbouring runs, each twice as long as those before (D. E. Knuth, "The Art of Computer
 //! Programming", volume 3, 5.2.4): 0.19 ms for 200,000 numbers on an H100. Every element of a merged run finds by a binary search how many of
-//! those before it come from the left run (O. Green, R. McColl, D. Bader, "GPU merge path", 2012), so that a merge is one kernel, which
+//! those before it come from the left run (O. Green and others, "GPU merge path", 2012), so that a merge is one kernel, which
 //! writes each element once. Of equal elements the left one comes first, which makes the sort stable.
 
 use super::sort_lowering::{Layout, reshape};
