@@ -55,14 +55,18 @@ pub fn update_from(to: &mut Lowering<'_>) -> bool {
 }
 
 /// The starts, operands from `first` on, of a box with elements on a GPU; `None` if they are constants.
-fn starts(to: &Lowering<'_>, first: usize, result: &TensorType) -> Option<Vec<Tensor>> {
+fn starts(to: &mut Lowering<'_>, first: usize, result: &TensorType) -> Option<Vec<Tensor>> {
     let is_box = result.count() > 0 && to.operand_type(first - 1).count() > 0;
-    let unknown = |i| to.repeated_number(i).is_none();
-    if to.is_for_processor() || !is_box || !(first..to.operand_count()).any(unknown) {
+    let operands = first..to.operand_count();
+    if to.is_for_processor() || !is_box || operands.clone().all(|i| to.repeated_number(i).is_some()) {
         return None;
     }
-    let start = |i| Tensor::read_only(&to.operand(i), TensorType::scalar(DType::I32));
-    Some((first..to.operand_count()).map(start).collect())
+    let ty = TensorType::scalar(DType::I32);
+    let start = |i| {
+        let start = to.operand(i);
+        Tensor::read_only(&to_be_indexed(to, &start, &ty), ty.clone())
+    };
+    Some(operands.map(start).collect())
 }
 
 /// Writes the first corner of a box of these sizes: the starts, limited so that the box is within a tensor.
