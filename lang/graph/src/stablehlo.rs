@@ -431,8 +431,7 @@ impl Lowering<'_> {
     /// Writes temporaries: true for floats of type `ty` with their sign bit set, also zeros and NaN.
     pub fn sign_bit(&mut self, x: &str, ty: &TensorType) -> String {
         let bits = ty.with_dtype(ty.dtype.as_signed_bits());
-        let pattern =
-            self.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", ty.mlir(), bits.mlir()));
+        let pattern = self.bitcast(x, ty, &bits);
         let none = self.splat(&bits, "0");
         self.compare("LT", &pattern, &none, &bits)
     }
@@ -540,6 +539,14 @@ impl Lowering<'_> {
     /// Writes `operation operands attributes : signature`.
     pub fn typed(&mut self, operation: &str, attributes: &str) {
         self.line(&format!("{operation} {}{attributes} : {}", self.operands(), self.signature()));
+    }
+
+    /// Writes the bits of a tensor of type `from` as numbers of type `into`, unless it has it; the name of the result.
+    pub fn bitcast(&mut self, x: &str, from: &TensorType, into: &TensorType) -> String {
+        if from.dtype == into.dtype {
+            return x.to_owned();
+        }
+        self.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), into.mlir()))
     }
 
     /// Writes a tensor of type `from` in the shape of `into`, unless it has it; the name of the result.

@@ -118,7 +118,7 @@ fn devices_that_are_not_there_are_listed_with_the_reason() {
 
 /// The text of the kernels, PTX, is in programs for CUDA as it is.
 #[test]
-fn programs_compile_for_cuda_and_compare_signed_integers_rightly() {
+fn programs_compile_for_cuda_and_step_around_its_faults() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };
     sandbox.write("cuda.shf", include_str!("cuda.shf"));
     let built = sandbox.run(&["build", "cuda.shf", "--device", "cuda:sm_89"]);

@@ -55,7 +55,7 @@ pub(super) fn write(to: &mut Lowering<'_>, indices: &str) {
         let old = target.get(nest, &[row, column]);
         vec![segments.sum(nest, [&start, &end], column, &old)]
     });
-    let added = if signless == into { added[0].clone() } else { to.bitcast(&added[0], &signless, &into) };
+    let added = to.bitcast(&added[0], &signless, &into);
     let added = to.with_shape(&added, &into, &ty);
     to.name_results(&[added]);
 }

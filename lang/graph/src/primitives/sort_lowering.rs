@@ -109,7 +109,7 @@ pub(super) fn reshape(to: &mut Lowering<'_>, x: &str, from: &TensorType, into: &
 }
 
 /// The text of `x[indices]`, all of one axis.
-pub(super) fn gather(x: &str, indices: &str, ty: &TensorType, indices_ty: &TensorType) -> String {
+fn gather(x: &str, indices: &str, ty: &TensorType, indices_ty: &TensorType) -> String {
     format!(
         "\"stablehlo.gather\"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], \
          start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}}> : ({}, {}) -> {}",

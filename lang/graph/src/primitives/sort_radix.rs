@@ -50,9 +50,7 @@ impl Digits {
     /// All bits of a key.
     fn bits_of(to: &mut Lowering<'_>, key: &str, ty: &TensorType) -> Digits {
         let dtype = ty.dtype.as_signed_bits();
-        let text =
-            format!("stablehlo.bitcast_convert {key} : ({}) -> {}", ty.mlir(), ty.with_dtype(dtype).mlir());
-        Digits { name: to.temporary(&text), dtype, bits: 8 * dtype.byte_width() }
+        Digits { name: to.bitcast(key, ty, &ty.with_dtype(dtype)), dtype, bits: 8 * dtype.byte_width() }
     }
 
     /// Bits of floats: those of negative ones are turned round, the others come behind them, and NaN has all bits set.

@@ -89,9 +89,8 @@ impl TiledProduct {
         let (b, p) = (('b', self.batch), ('p', self.parts));
         let (m, n, k) = (('m', self.m), ('n', self.n), ('k', self.terms()));
         let all = several(&[b, p, m, n, k]);
-        let mut frees = [m, n].into_iter();
-        let [x, y] = operands.map(|operand| {
-            let free = frees.next().expect("one for each operand");
+        let [x, y] = operands;
+        let [x, y] = [(x, m), (y, n)].map(|(operand, free)| {
             let axes = several(&if operand.is_turned { [b, p, k, free] } else { [b, free, p, k] });
             let ty = f32s(&axes);
             (to.with_shape(&operand.name, &operand.ty, &ty), axes, ty)

@@ -46,16 +46,9 @@ impl Lowering<'_> {
     /// Writes unsigned integers as the signless ones of the same bits, which code that is written out computes with; other numbers are left as
     /// they are. The name and the type.
     pub fn signless(&mut self, x: &str, ty: &TensorType) -> (String, TensorType) {
-        if !ty.dtype.is_unsigned() {
-            return (x.to_owned(), ty.clone());
-        }
-        let into = ty.with_dtype(ty.dtype.as_signed_bits());
+        let dtype = if ty.dtype.is_unsigned() { ty.dtype.as_signed_bits() } else { ty.dtype };
+        let into = ty.with_dtype(dtype);
         (self.bitcast(x, ty, &into), into)
-    }
-
-    /// Writes the bits of a tensor as numbers of another type.
-    pub fn bitcast(&mut self, x: &str, from: &TensorType, into: &TensorType) -> String {
-        self.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), into.mlir()))
     }
 
     /// Writes an index of the host that the compiler takes for unknown: kernels that differ in it alone are one.

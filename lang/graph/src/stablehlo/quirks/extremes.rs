@@ -29,15 +29,12 @@ pub fn extreme_of_signed(
         let bit = to.splat(ty, &lowest(ty.dtype));
         to.value("stablehlo.xor", &[x, &bit], ty)
     };
-    let cast = |x: &str, from: &TensorType, into: &TensorType| {
-        format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), into.mlir())
-    };
     let x = turned(to, x, ty);
-    let x = to.temporary(&cast(&x, ty, &from));
+    let x = to.bitcast(&x, ty, &from);
     let init = to.splat(&TensorType::scalar(dtype), &init);
     let (x, from) = filled_up(to, &init, axes, &x, &from);
     let found = to.temporary(&reduction(operation, &init, axes, &x, &from, &into));
-    let found = to.temporary(&cast(&found, &into, &result));
+    let found = to.bitcast(&found, &into, &result);
     Some(turned(to, &found, &result))
 }
 

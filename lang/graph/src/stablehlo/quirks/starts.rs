@@ -19,7 +19,8 @@ pub fn slice_from(to: &mut Lowering<'_>) -> bool {
         let from: Vec<String> = from.iter().zip(at).map(|(start, i)| nest.add(start, i)).collect();
         vec![read(nest, &source, &from)]
     });
-    give(to, &taken[0], &result.with_dtype(signless.dtype), &result);
+    let taken = to.bitcast(&taken[0], &result.with_dtype(signless.dtype), &result);
+    to.name_results(&[taken]);
     true
 }
 
@@ -50,7 +51,8 @@ pub fn update_from(to: &mut Lowering<'_>) -> bool {
         let ty = dtype.mlir();
         vec![nest.choose(&within, ty, |nest| read(nest, &update, &place), |nest| read(nest, &target, at))]
     });
-    give(to, &updated[0], &result.with_dtype(dtype), &result);
+    let updated = to.bitcast(&updated[0], &result.with_dtype(dtype), &result);
+    to.name_results(&[updated]);
     true
 }
 
@@ -85,10 +87,4 @@ fn first_corner(nest: &mut LoopNest, starts: &[Tensor], ty: &TensorType, sizes: 
 fn read(nest: &mut LoopNest, x: &Tensor, at: &[String]) -> String {
     let at: Vec<&str> = at.iter().map(String::as_str).collect();
     x.get(nest, &at)
-}
-
-/// Makes the result another name of `x`, as a number of the result's type.
-fn give(to: &mut Lowering<'_>, x: &str, from: &TensorType, into: &TensorType) {
-    let x = if from == into { x.to_owned() } else { to.bitcast(x, from, into) };
-    to.name_results(&[x]);
 }

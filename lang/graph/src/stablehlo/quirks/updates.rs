@@ -64,16 +64,12 @@ impl Lowering<'_> {
         }
         let bits =
             if ty.dtype == DType::Bool { ty.clone() } else { ty.with_dtype(ty.dtype.as_signed_bits()) };
-        let cast = bits.dtype != ty.dtype;
-        let convert = |from: &TensorType, to: &TensorType, x: &str| {
-            format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), to.mlir())
-        };
-        let x = if cast { self.temporary(&convert(&ty, &bits, &x)) } else { x };
+        let x = self.bitcast(&x, &ty, &bits);
         let scalar = TensorType::scalar(bits.dtype);
         let none = self.unknown_zero(&scalar);
         let none = self.broadcast(&none, &scalar, &bits);
         let same = self.value("stablehlo.or", &[&x, &none], &bits);
-        if cast { self.temporary(&convert(&bits, &ty, &same)) } else { same }
+        self.bitcast(&same, &bits, &ty)
     }
 
     /// Writes a zero that the compiler does not know to be one, another with each call.
