@@ -541,7 +541,7 @@ impl Lowering<'_> {
         self.line(&format!("{operation} {}{attributes} : {}", self.operands(), self.signature()));
     }
 
-    /// Writes the bits of a tensor of type `from` as numbers of type `into`, unless it has it; the name of the result.
+    /// Writes the bits of a tensor of type `from` as numbers of type `into`, unless the types are equal; the name of the result.
     pub fn bitcast(&mut self, x: &str, from: &TensorType, into: &TensorType) -> String {
         if from.dtype == into.dtype {
             return x.to_owned();
