@@ -91,24 +91,24 @@ impl Program for Loaded {
         }
         let mut frame = self.frame.borrow_mut();
         let mut last = self.arguments.borrow_mut();
+        let mut large = Vec::new();
         for (i, argument) in arguments.drain(..).enumerate() {
             if self.consumes(i) {
                 let buffer = DeviceBuffer::take(argument).expect("nobody else holds it");
                 frame.donate(i, buffer).map_err(runtime_error)?;
             } else if !last[i].as_ref().is_some_and(|known| Rc::ptr_eq(known, &argument)) {
-                frame.set(i, DeviceBuffer::of(&argument)?).map_err(runtime_error)?;
-                last[i] = Some(argument);
+                let buffer = DeviceBuffer::of(&argument)?;
+                frame.set(i, buffer).map_err(runtime_error)?;
+                last[i] = if buffer.byte_len() > SMALL_ARGUMENT {
+                    large.push((i, argument));
+                    None
+                } else {
+                    Some(argument)
+                };
             }
         }
         let called = timeline::call(&self.name, || frame.invoke()).map_err(runtime_error);
-        for (i, argument) in last.iter_mut().enumerate() {
-            let large =
-                |buffer: &Buffer| DeviceBuffer::of(buffer).is_ok_and(|b| b.byte_len() > SMALL_ARGUMENT);
-            if argument.as_ref().is_some_and(large) {
-                *argument = None;
-                frame.unset(i);
-            }
-        }
+        large.into_iter().for_each(|(i, _)| frame.unset(i));
         called?;
         self.donating_calls.set(self.donating_calls.get() + 1);
         for result in frame.take_results().map_err(runtime_error)? {

@@ -1,6 +1,7 @@
 //! The server as a child process.
 
-use std::io::{BufRead as _, BufReader};
+use std::fmt::Display;
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
@@ -20,8 +21,10 @@ fn child_that_serves() {
     options.tokens = Some(Path::new(&folder).join("tokens")).filter(|path| path.exists());
     // 200 clients of a debug build on a busy machine wait for longer than the default allows.
     options.header_timeout = Duration::from_secs(120);
-    serve(&options, |event| println!("{event}")).unwrap();
-    println!("ended");
+    // A test may end, and with it the reader of the output, while the server still reports.
+    let report = |text: &dyn Display| drop(writeln!(io::stdout(), "{text}"));
+    serve(&options, move |event| report(&event)).unwrap();
+    report(&"ended");
 }
 
 /// A server process; dropping it kills it.

@@ -24,7 +24,7 @@ pub fn strides(shape: &[usize]) -> Shape {
 }
 
 /// A tensor type: the abstract value (aval) of tracing.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// Element type.
     pub dtype: DType,
@@ -32,6 +32,13 @@ pub struct TensorType {
     pub shape: Shape,
     /// A weak scalar adapts to the dtype of the other operand (as in JAX). Only scalars are weak.
     pub weak: bool,
+}
+
+impl Clone for TensorType {
+    // The derived one copies the shape axis by axis; a call clones the type of each result.
+    fn clone(&self) -> Self {
+        TensorType { dtype: self.dtype, shape: Shape::from_slice(&self.shape), weak: self.weak }
+    }
 }
 
 impl TensorType {
