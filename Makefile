@@ -53,17 +53,9 @@ oracle-nightly: ## The same with 20,000 random programs and a new seed
 	cargo build --locked --release -p sheaf
 	SHEAF=$(sheaf) scripts/oracle --programs 20000 --seed $(or $(SEED),$(shell date +%Y%m%d))
 
-# Of 6.5 MB without them: tables of unwinding 0.8, relocations 0.3, equal functions and equal sequences of instructions 0.25.
-# The last keeps the builder's paths out of messages.
-runtime_flags := -C target-feature=+crt-static -C llvm-args=-enable-machine-outliner=always \
-	-C link-arg=-fuse-ld=lld -C link-arg=-Wl,--icf=all -C link-arg=-Wl,-z,pack-relative-relocs \
-	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,$(CURDIR)/rt/no-unwinding.ld \
-	--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
-
 runtime: ## Build sheaf-rt, linked statically, as bundles take it: target/TRIPLE/runtime/sheaf-rt (FEATURES=text,plot for more parts)
 	scripts/bootstrap
-	RUSTFLAGS="$(runtime_flags)" cargo build --locked --profile runtime -p sheaf-rt \
-		--target $(or $(TRIPLE),$(shell rustc --print host-tuple)) $(if $(FEATURES),--features $(FEATURES))
+	TRIPLE=$(TRIPLE) FEATURES=$(FEATURES) scripts/build-runtime
 
 bench: ## Measure speed, against the figures in benches/
 	scripts/bootstrap

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Take, Write};
 use std::path::Path;
 
+use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
 use sheaf_foundation::Digest;
 
@@ -89,7 +90,7 @@ impl Appended {
             return Err(damaged("its bytes are not those that it was made of"));
         }
         let (start, length) = (self.start, self.length);
-        archive::unpack(self.part(start, length)?, folder)
+        archive::unpack(GzDecoder::new(self.part(start, length)?), folder)
     }
 
     /// [`Appended::unpack`] with the runtime.

@@ -46,6 +46,11 @@ fn sandbox() -> Option<Sandbox> {
     Sandbox::with_compiler()
 }
 
+/// True if there is a program of that name.
+fn starts(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
 /// Runs a program without any variable of the environment, in a folder.
 fn run_bare(program: &Path, folder: &Path, arguments: &[&str]) -> Output {
     Command::new(program).args(arguments).env_clear().current_dir(folder).output().expect("it starts")
@@ -100,6 +105,27 @@ fn trains_without_sheaf() {
     assert_eq!(guarded.status.code(), Some(3), "{}", text(&guarded.stderr));
 }
 
+/// On Linux for another processor, by its emulator.
+#[test]
+fn trains_on_another_processor() {
+    let target = sheaf().parent().and_then(Path::parent).expect("a folder").to_owned();
+    let runtime = target.join("aarch64-unknown-linux-gnu/runtime/sheaf-rt");
+    if !runtime.is_file() {
+        skip("there is no runtime for aarch64: make runtime TRIPLE=aarch64-unknown-linux-gnu");
+        return;
+    }
+    let Some(emulator) = ["qemu-aarch64-static", "qemu-aarch64"].into_iter().find(|name| starts(name)) else {
+        skip("there is no qemu-aarch64: install qemu-user-static");
+        return;
+    };
+    let options = ["--platform", "linux-aarch64", "--runtime", &runtime.to_string_lossy()];
+    let Some((sandbox, trained)) = xor(&options) else { return };
+    let program = sandbox.path("xor.bundle/sheaf-rt").to_string_lossy().into_owned();
+    let run = run_bare(Path::new(emulator), &sandbox.path(""), &[&program, "--blame", "--strict"]);
+    assert_eq!(output(&run), trained);
+    assert_eq!(compiled_calls(&run, "train-step"), 500, "{}", text(&run.stderr));
+}
+
 /// A small executable of this platform, for bundles that are not run: the runtime of tests has 90 MB.
 const SMALL: &str = "/bin/true";
 
@@ -108,17 +134,27 @@ fn one_executable_and_an_archive_hold_the_same() {
     let Some((sandbox, trained)) = xor(&[]) else { return };
     let make = ["bundle", "xor/train.shf", "--shapes", "shapes.json", "--output"];
     let _ = sandbox.run(&[&make[..], &["xor.run", "--single-file"]].concat()).compiled_nothing();
-    let _ = sandbox.run(&[&make[..], &["xor.tar.gz", "--runtime", SMALL]].concat()).compiled_nothing();
+    for archive in ["xor.tar.gz", "xor.tar.xz"] {
+        let _ = sandbox.run(&[&make[..], &[archive, "--runtime", SMALL]].concat()).compiled_nothing();
+    }
     let elsewhere = tempfile::tempdir().expect("a folder");
     assert_eq!(output(&run_bare(&sandbox.path("xor.run"), elsewhere.path(), &[])), trained);
     assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 0);
-    let archive = sandbox.path("xor.tar.gz");
-    let unpacked = Command::new("tar").arg("xzf").arg(archive).current_dir(elsewhere.path()).output();
-    let _ = output(&unpacked.expect("tar starts"));
-    let run = run_bare(&runtime().expect("it is there"), elsewhere.path(), &["train", "--strict"]);
-    assert_eq!(output(&run), trained);
     let listed = |folder: &Path| Sandbox::files(folder);
-    assert_eq!(listed(&elsewhere.path().join("train")), listed(&sandbox.path("xor.bundle")));
+    for archive in ["xor.tar.gz", "xor.tar.xz"] {
+        if archive.ends_with("xz") && !starts("xz") {
+            skip("there is no xz, by which tar unpacks a .tar.xz");
+            continue;
+        }
+        let tar =
+            Command::new("tar").arg("xf").arg(sandbox.path(archive)).current_dir(elsewhere.path()).output();
+        let _ = output(&tar.expect("tar starts"));
+        let run = run_bare(&runtime().expect("it is there"), elsewhere.path(), &["train", "--strict"]);
+        assert_eq!(output(&run), trained);
+        let unpacked = elsewhere.path().join("train");
+        assert_eq!(listed(&unpacked), listed(&sandbox.path("xor.bundle")));
+        fs::remove_dir_all(unpacked).expect("it is removed");
+    }
     let verified = sandbox.run(&["bundle", "verify", "xor.run"]).silent();
     assert!(verified.contains("not signed"), "{verified}");
 }
@@ -127,9 +163,12 @@ fn one_executable_and_an_archive_hold_the_same() {
 fn an_altered_byte_anywhere_is_found() {
     let Some((sandbox, _)) = xor(&["--runtime", SMALL]) else { return };
     let _ = sandbox.run(&["cache", "key", "new", "ci"]);
-    for (output, options) in
-        [("xor.bundle", &[][..]), ("xor.tar.gz", &[][..]), ("xor.run", &["--single-file"][..])]
-    {
+    for (output, options) in [
+        ("xor.bundle", &[][..]),
+        ("xor.tar.gz", &[][..]),
+        ("xor.tar.xz", &[][..]),
+        ("xor.run", &["--single-file"][..]),
+    ] {
         let mut arguments = vec!["bundle", "xor/train.shf", "--shapes", "shapes.json", "--output", output];
         arguments.extend(["--runtime", SMALL]);
         arguments.extend(options);
@@ -142,7 +181,7 @@ fn an_altered_byte_anywhere_is_found() {
         .map(|name| sandbox.path("xor.bundle").join(name))
         .collect();
     assert!(files.iter().any(|file| file.ends_with("bundle.sig")), "{files:?}");
-    files.extend([sandbox.path("xor.tar.gz"), sandbox.path("xor.run")]);
+    files.extend(["xor.tar.gz", "xor.tar.xz", "xor.run"].map(|name| sandbox.path(name)));
     for file in files {
         let bytes = fs::read(&file).expect("a file");
         let bundle =

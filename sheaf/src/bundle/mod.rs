@@ -43,13 +43,14 @@ pub fn bundle(command: &BundleCommand) -> ExitCode {
 /// The form of a bundle.
 enum Form {
     Folder(PathBuf),
-    Archive(PathBuf),
+    Gzip(PathBuf),
+    Xz(PathBuf),
     Executable(PathBuf),
 }
 
 impl Form {
     fn path(&self) -> &Path {
-        let (Form::Folder(path) | Form::Archive(path) | Form::Executable(path)) = self;
+        let (Form::Folder(path) | Form::Gzip(path) | Form::Xz(path) | Form::Executable(path)) = self;
         path
     }
 }
@@ -108,7 +109,7 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
         let signature = Signature { key: key.public(), signature: key.sign(&text) };
         write(&root.join(SIGNATURE), &sheaf_artifacts::to_pretty_json(&signature).map_err(failed)?)?;
     }
-    publish(&form, &root, &name, &runtime)?;
+    publish(&form, &root, &name, &options.platform, &runtime)?;
     let size = size_of(form.path()).map_err(unwritten(form.path()))?;
     println!(
         "{}: {} for {}, {} KB",
@@ -141,8 +142,12 @@ fn form(options: &BundleOptions, name: &str) -> Result<Form, Failed> {
         return Ok(Form::Executable(given.unwrap_or_else(|| format!("{name}-{}", options.platform).into())));
     }
     let path = given.unwrap_or_else(|| format!("{name}-{}", options.platform).into());
-    if path.to_string_lossy().ends_with(".tar.gz") {
-        return Ok(Form::Archive(path));
+    let ends_with = |ending| path.to_string_lossy().ends_with(ending);
+    if ends_with(".tar.gz") {
+        return Ok(Form::Gzip(path));
+    }
+    if ends_with(".tar.xz") {
+        return Ok(Form::Xz(path));
     }
     if path.exists() && !path.join(MANIFEST).is_file() {
         let message = format!("{} is there, and no bundle", path.display());
@@ -239,7 +244,7 @@ fn take(programs: &Path, artifacts: &Path) -> Result<Vec<String>, Failed> {
 }
 
 /// Puts a finished folder into its place, in its form.
-fn publish(form: &Form, root: &Path, name: &str, runtime: &[u8]) -> Result<(), Failed> {
+fn publish(form: &Form, root: &Path, name: &str, platform: &str, runtime: &[u8]) -> Result<(), Failed> {
     match form {
         Form::Folder(path) => {
             if path.exists() {
@@ -249,8 +254,12 @@ fn publish(form: &Form, root: &Path, name: &str, runtime: &[u8]) -> Result<(), F
             }
             fs::rename(root, path).map_err(unwritten(path))
         }
-        Form::Archive(path) => {
+        Form::Gzip(path) => {
             let archive = sheaf_bundle::pack(root, name, true).map_err(unwritten(path))?;
+            atomic::write(path, &archive).map_err(failed)
+        }
+        Form::Xz(path) => {
+            let archive = sheaf_bundle::pack_xz(root, name, platform).map_err(unwritten(path))?;
             atomic::write(path, &archive).map_err(failed)
         }
         Form::Executable(path) => {

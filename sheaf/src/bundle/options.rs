@@ -43,7 +43,7 @@ pub struct VerifyOptions {
 pub struct BundleOptions {
     /// The program; without one, the main program of the package
     pub file: Option<PathBuf>,
-    /// The folder to make, or a file that ends in `.tar.gz`; by default a folder with the program's name
+    /// The folder to make, or a file that ends in `.tar.gz` or `.tar.xz`; by default a folder with the program's name
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// One executable with everything in it
