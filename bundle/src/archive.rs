@@ -39,7 +39,7 @@ pub fn pack(folder: &Path, name: &str, with_runtime: bool) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// The `.tar.xz` of a folder under a name, for a platform: a third smaller than the `.tar.gz`.
+/// The `.tar.xz` of a folder under a name, for a platform: more than a quarter smaller than the `.tar.gz`.
 ///
 /// # Errors
 ///
