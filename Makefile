@@ -23,7 +23,7 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 # that which `cargo clippy -- -D warnings` sets.
 test nightly: export RUSTC_WORKSPACE_WRAPPER := $(CURDIR)/scripts/test-compiler
 test nightly: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings
-# Backtraces without lines (an assertion names its own): a sixth of the compilation of the workspace.
+# Backtraces without lines (an assertion names its own): they are a sixth of the compilation of `sheaf-graph` without optimisation.
 test nightly: export CARGO_PROFILE_DEV_DEBUG := false
 # Cases of each property (proptest's own default is 256).
 test: export PROPTEST_CASES := 128

@@ -169,16 +169,18 @@ mod tests {
     }
 
     #[test]
-    fn every_altered_byte_is_found() {
+    fn every_altered_bit_and_every_missing_end_is_found() {
         for bytes in packed(folder().path()) {
             let altered = (0..8 * bytes.len()).map(|bit| {
                 let mut altered = bytes.clone();
                 altered[bit / 8] ^= 1 << (bit % 8);
                 altered
             });
-            for (at, altered) in altered.chain([[&bytes[..], &[0]].concat()]).enumerate() {
-                let error = unpack_checked(altered, tempfile::tempdir().unwrap().path()).unwrap_err();
-                assert!(error.to_string().starts_with("the bundle is damaged"), "bit {at}: {error}");
+            let cut = (0..bytes.len()).map(|end| bytes[..end].to_vec());
+            let longer = [&bytes[..], &[0]].concat();
+            for (i, damaged) in altered.chain(cut).chain([longer]).enumerate() {
+                let error = unpack_checked(damaged, tempfile::tempdir().unwrap().path()).unwrap_err();
+                assert!(error.to_string().starts_with("the bundle is damaged"), "{i}: {error}");
             }
         }
     }
