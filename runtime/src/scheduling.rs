@@ -14,9 +14,7 @@ pub(crate) struct Yielding {
 #[cfg(target_os = "linux")]
 impl Yielding {
     pub(crate) fn begin() -> Self {
-        // SAFETY: the call reads the policy of the calling thread, for which 0 stands.
-        let is_usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
-        Self { changed: is_usual && set_policy(libc::SCHED_BATCH) }
+        Self { changed: policy() == Some(libc::SCHED_OTHER) && set_policy(libc::SCHED_BATCH) }
     }
 }
 
@@ -29,12 +27,32 @@ impl Drop for Yielding {
     }
 }
 
+/// Policy of the calling thread; `None` if it may not be asked for.
+#[cfg(target_os = "linux")]
+fn policy() -> Option<std::ffi::c_int> {
+    let (mut policy, mut parameters) = (0, no_parameters());
+    // SAFETY: the thread is the calling one, and both places live for the call.
+    let result =
+        unsafe { libc::pthread_getschedparam(libc::pthread_self(), &raw mut policy, &raw mut parameters) };
+    (result == 0).then_some(policy)
+}
+
 /// Sets the policy of the calling thread; false if that is not allowed, which changes nothing but the time of a wait.
+///
+/// By the calls for threads: `sched_setscheduler` of musl only says that it is not there.
 #[cfg(target_os = "linux")]
 fn set_policy(policy: std::ffi::c_int) -> bool {
-    let priority = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the struct lives for the call; both policies have the priority 0 and keep the thread's nice value.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const priority) == 0 }
+    let parameters = no_parameters();
+    // SAFETY: the thread is the calling one, and the struct lives for the call; both policies have the priority 0 and keep the thread's
+    // nice value.
+    unsafe { libc::pthread_setschedparam(libc::pthread_self(), policy, &raw const parameters) == 0 }
+}
+
+/// Priority 0; with musl the struct has more fields, which are for another policy.
+#[cfg(target_os = "linux")]
+fn no_parameters() -> libc::sched_param {
+    // SAFETY: all fields are integers or structs of integers, for which zero is a value.
+    unsafe { std::mem::zeroed() }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -48,25 +66,20 @@ impl Yielding {
 mod tests {
     use super::*;
 
-    fn policy() -> std::ffi::c_int {
-        // SAFETY: the call reads the policy of the calling thread, for which 0 stands.
-        unsafe { libc::sched_getscheduler(0) }
-    }
-
     #[test]
     fn the_policy_is_as_before_afterwards() {
         // A sandbox may allow no other policy.
-        if policy() != libc::SCHED_OTHER || !set_policy(libc::SCHED_BATCH) {
+        if policy() != Some(libc::SCHED_OTHER) || !set_policy(libc::SCHED_BATCH) {
             eprintln!("skipped: this thread's policy may not be changed");
             return;
         }
         set_policy(libc::SCHED_OTHER);
         let yielding = Yielding::begin();
-        assert_eq!(policy(), libc::SCHED_BATCH);
+        assert_eq!(policy(), Some(libc::SCHED_BATCH));
         let within = Yielding::begin();
         drop(within);
-        assert_eq!(policy(), libc::SCHED_BATCH, "a thread with another policy keeps it");
+        assert_eq!(policy(), Some(libc::SCHED_BATCH), "a thread with another policy keeps it");
         drop(yielding);
-        assert_eq!(policy(), libc::SCHED_OTHER);
+        assert_eq!(policy(), Some(libc::SCHED_OTHER));
     }
 }

@@ -46,6 +46,17 @@ fn sandbox() -> Option<Sandbox> {
     Sandbox::with_compiler()
 }
 
+/// What `make runtime` built for a target of Rust, if it did.
+fn built_runtime(triple: &str) -> Option<PathBuf> {
+    let path =
+        sheaf().parent().and_then(Path::parent).expect("a folder").join(triple).join("runtime/sheaf-rt");
+    if !path.is_file() {
+        skip(&format!("there is no runtime for {triple}: make runtime TRIPLE={triple}"));
+        return None;
+    }
+    Some(path)
+}
+
 /// True if there is a program of that name.
 fn starts(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
@@ -108,12 +119,7 @@ fn trains_without_sheaf() {
 /// On Linux for another processor, by its emulator.
 #[test]
 fn trains_on_another_processor() {
-    let target = sheaf().parent().and_then(Path::parent).expect("a folder").to_owned();
-    let runtime = target.join("aarch64-unknown-linux-gnu/runtime/sheaf-rt");
-    if !runtime.is_file() {
-        skip("there is no runtime for aarch64: make runtime TRIPLE=aarch64-unknown-linux-gnu");
-        return;
-    }
+    let Some(runtime) = built_runtime("aarch64-unknown-linux-gnu") else { return };
     let Some(emulator) = ["qemu-aarch64-static", "qemu-aarch64"].into_iter().find(|name| starts(name)) else {
         skip("there is no qemu-aarch64: install qemu-user-static");
         return;
@@ -122,6 +128,33 @@ fn trains_on_another_processor() {
     let Some((sandbox, trained)) = xor(&options) else { return };
     let program = sandbox.path("xor.bundle/sheaf-rt").to_string_lossy().into_owned();
     let run = run_bare(Path::new(emulator), &sandbox.path(""), &[&program, "--blame", "--strict"]);
+    assert_eq!(output(&run), trained);
+    assert_eq!(compiled_calls(&run, "train-step"), 500, "{}", text(&run.stderr));
+}
+
+/// With nothing but the kernel: from an archive that is small enough for a device.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn trains_in_an_empty_root() {
+    let Some(runtime) = built_runtime("x86_64-unknown-linux-musl") else { return };
+    let apart = Command::new("unshare").args(["--map-root-user", "--net", "true"]).output();
+    if !apart.is_ok_and(|run| run.status.success()) {
+        skip("there is no unshare, or it may not make a namespace");
+        return;
+    }
+    let runtime = ["--runtime", &runtime.to_string_lossy()];
+    let Some((sandbox, trained)) = xor(&runtime) else { return };
+    let make = ["bundle", "xor/train.shf", "--shapes", "shapes.json", "--output", "xor.tar.xz"];
+    let _ = sandbox.run(&[&make[..], &runtime].concat()).compiled_nothing();
+    let archive = sandbox.path("xor.tar.xz");
+    let length = fs::metadata(&archive).expect("it is there").len();
+    assert!(length <= 1_800_000, "{length} bytes");
+    let root = tempfile::tempdir().expect("a folder");
+    let tar = Command::new("tar").arg("xf").arg(archive).current_dir(root.path()).output();
+    let _ = output(&tar.expect("tar starts"));
+    let inside =
+        ["--map-root-user", "--net", "/usr/sbin/chroot", ".", "/train/sheaf-rt", "--blame", "--strict"];
+    let run = run_bare(Path::new("unshare"), root.path(), &inside);
     assert_eq!(output(&run), trained);
     assert_eq!(compiled_calls(&run, "train-step"), 500, "{}", text(&run.stderr));
 }
