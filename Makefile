@@ -53,7 +53,7 @@ oracle-nightly: ## The same with 20,000 random programs and a new seed
 	cargo build --locked --release -p sheaf
 	SHEAF=$(sheaf) scripts/oracle --programs 20000 --seed $(or $(SEED),$(shell date +%Y%m%d))
 
-runtime: ## Build sheaf-rt, linked statically, as bundles take it: target/TRIPLE/runtime/sheaf-rt (TRIPLE=aarch64-unknown-linux-gnu, FEATURES=text,plot)
+runtime: ## Build sheaf-rt, linked statically, as bundles take it: target/TRIPLE/runtime/sheaf-rt (TRIPLE=x86_64-unknown-linux-musl, aarch64-unknown-linux-gnu; FEATURES=text,plot)
 	scripts/bootstrap
 	TRIPLE=$(TRIPLE) FEATURES=$(FEATURES) scripts/build-runtime
 

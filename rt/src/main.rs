@@ -14,6 +14,10 @@ use options::{Command, Options};
 use program::{Failure, Program};
 use sheaf_lang::eval::STACK_BYTES;
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Exit code of a run that a guard stopped.
 const GUARDED: u8 = 3;
 
