@@ -91,7 +91,42 @@ impl Package {
     /// Without flakes.
     fn plain(&self) -> String {
         let rules = Path::new(RULES).canonicalize().expect("the rules");
-        let tools = self.tools(&format!("import {}", rules.display()));
+        self.package(&format!("import {}", rules.display()))
+    }
+
+    /// By the overlay, in a package set of what it reads of nixpkgs. Tools come from there alone: copies of this system's.
+    fn overlaid(&self) -> String {
+        let rules = Path::new(RULES).canonicalize().expect("the rules");
+        format!(
+            r#"let
+  system = "{}-linux";
+  copied = name: names: derivation {{
+    inherit name system names;
+    builder = "/bin/sh";
+    PATH = "/usr/bin:/bin";
+    args = [ "-euc" "mkdir -p $out/bin; for name in $names; do cp -L $(command -v $name) $out/bin/$name; done" ];
+  }};
+  packages = {{
+    stdenv.hostPlatform = {{ inherit system; }};
+    lib.makeBinPath = packages: builtins.concatStringsSep ":" (map (package: "${{package}}/bin") packages);
+    bash = copied "bash" [ "bash" ];
+    coreutils = copied "coreutils" [ "chmod" "cp" "ln" "ls" "mkdir" "rm" "sort" ];
+    findutils = copied "findutils" [ "find" ];
+    gnugrep = copied "gnugrep" [ "grep" ];
+    gnutar = copied "gnutar" [ "tar" ];
+    gzip = copied "gzip" [ "gzip" ];
+  }};
+  final = packages // ((import {}/flake.nix).outputs {{ self = null; }}).overlays.default final packages;
+in {}"#,
+            std::env::consts::ARCH,
+            rules.display(),
+            self.package("final.sheafRules")
+        )
+    }
+
+    /// The package by a function of the library's arguments, with another option than the flake's.
+    fn package(&self, import: &str) -> String {
+        let tools = self.tools(import);
         format!(
             "let\n      {tools}\nin tools.buildSheafPackage {{ src = ./net; inherit compiler; frozenShapes = true; }}\n"
         )
@@ -115,7 +150,12 @@ impl Package {
     }
 
     fn result(&self) -> PathBuf {
-        let link = fs::read_link(self.sandbox.path("net/result")).expect("a result");
+        self.linked("result")
+    }
+
+    /// What a link of `build` stands for.
+    fn linked(&self, link: &str) -> PathBuf {
+        let link = fs::read_link(self.sandbox.path("net").join(link)).expect("a result");
         self.store.path().join(link.strip_prefix("/").expect("a path from the root"))
     }
 }
@@ -177,6 +217,17 @@ fn a_package_is_built_and_its_dependencies_once() {
     // The library without a flake, for the same sources and with another option: its packages are those that are there.
     sandbox.write("plain.nix", package.plain());
     assert_eq!(package.build(&["--impure", "--file", "../plain.nix", "--out-link", "plain"]), ["xor-net"]);
+
+    sandbox.write("overlaid.nix", package.overlaid());
+    let built = package.build(&["--impure", "--file", "../overlaid.nix", "--out-link", "overlaid"]);
+    assert!(
+        ["gnutar", "sheaf-compiler", "sheaf-deps", "xor-net"]
+            .iter()
+            .all(|&name| built.iter().any(|made| made == name)),
+        "{built:?}"
+    );
+    let launcher = fs::read_to_string(package.linked("overlaid").join("bin/xor-net")).expect("a launcher");
+    assert!(launcher.starts_with("#!/nix/store/") && launcher.contains("-bash/bin/bash\n"), "{launcher}");
 
     let checked = package.nix(&["flake", "check"]);
     assert!(checked.status.success(), "{}", text(&checked.stderr));
