@@ -1,4 +1,4 @@
-/* What Rust's standard library takes from an unwinder, for a program without tables of unwinding: there are no frames to walk. */
+/* The unwinder that Rust's standard library calls, for a program without tables of unwinding: there are no frames to walk. */
 
 /* `_URC_END_OF_STACK` of the Itanium C++ ABI, https://itanium-cxx-abi.github.io/cxx-abi/abi-eh.html#base-framework */
 enum { END_OF_STACK = 5 };

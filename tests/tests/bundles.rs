@@ -46,7 +46,7 @@ fn sandbox() -> Option<Sandbox> {
     Sandbox::with_compiler()
 }
 
-/// What `make runtime` built for a target of Rust, if it did.
+/// The runtime that `make runtime` built for a target of Rust, if it did.
 fn built_runtime(triple: &str) -> Option<PathBuf> {
     let path =
         sheaf().parent().and_then(Path::parent).expect("a folder").join(triple).join("runtime/sheaf-rt");
@@ -132,7 +132,7 @@ fn trains_on_another_processor() {
     assert_eq!(compiled_calls(&run, "train-step"), 500, "{}", text(&run.stderr));
 }
 
-/// With nothing but the kernel: from an archive that is small enough for a device.
+/// Training with nothing but the kernel, from an archive that is small enough for a device.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn trains_in_an_empty_root() {
