@@ -94,7 +94,7 @@ impl Package {
         self.package(&format!("import {}", rules.display()))
     }
 
-    /// By the overlay, in a package set of what it reads of nixpkgs. Tools come from there alone: copies of this system's.
+    /// The package by the overlay, in a package set with what it reads of nixpkgs. Tools come from there alone: copies of this system's.
     fn overlaid(&self) -> String {
         let rules = Path::new(RULES).canonicalize().expect("the rules");
         format!(
@@ -149,11 +149,7 @@ in {}"#,
         built.filter_map(|name| Some(name.split_once('-')?.1.split('.').next()?.to_owned())).collect()
     }
 
-    fn result(&self) -> PathBuf {
-        self.linked("result")
-    }
-
-    /// What a link of `build` stands for.
+    /// Output in the store that a link of `build` leads to.
     fn linked(&self, link: &str) -> PathBuf {
         let link = fs::read_link(self.sandbox.path("net").join(link)).expect("a result");
         self.store.path().join(link.strip_prefix("/").expect("a path from the root"))
@@ -177,9 +173,9 @@ fn a_package_is_built_and_its_dependencies_once() {
     let sandbox = &package.sandbox;
     let built = package.build(&[]);
     assert!(built.iter().any(|name| name == "xor-net"), "{built:?}");
-    let bundle = package.result().join("share/sheaf/xor-net");
+    let bundle = package.linked("result").join("share/sheaf/xor-net");
     // Its path is that in the store, which is the root's only for builders.
-    let launcher = fs::read_to_string(package.result().join("bin/xor-net")).expect("a launcher");
+    let launcher = fs::read_to_string(package.linked("result").join("bin/xor-net")).expect("a launcher");
     assert!(launcher.contains("/share/sheaf/xor-net/sheaf-rt\" \"$@\""), "{launcher}");
     let run = done(Command::new(bundle.join("sheaf-rt")).env_clear().current_dir(sandbox.path("")));
     assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
