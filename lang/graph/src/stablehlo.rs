@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::graph::{
     DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
 };
-use crate::primitives::{Constant, Full, ThinProduct};
+use crate::primitives::{Constant, Full, ThinProduct, TiledReduction};
 use crate::tensor::{DType, HostTensor, TensorType};
 
 mod generic;
@@ -287,6 +287,11 @@ impl Lowering<'_> {
         self.eqn.inputs[i]
     }
 
+    /// Result `i`.
+    pub fn result_var(&self, i: usize) -> Var {
+        self.eqn.outputs[i]
+    }
+
     /// The name of operand `i`.
     pub fn operand(&self, i: usize) -> String {
         self.name(self.eqn.inputs[i]).to_string()
@@ -332,9 +337,12 @@ impl Lowering<'_> {
 
     /// The equation as a product of a few vectors and a matrix, if it is one and becomes a kernel that is written out.
     pub fn thin_product(&self) -> Option<ThinProduct> {
-        // One of 16-bit floats is in a graph of its own.
-        let is_recorded = std::ptr::eq(self.graph, self.recorded.graph);
-        if is_recorded && self.has_kernels() { ThinProduct::of(self.recorded, self.eqn) } else { None }
+        ThinProduct::of(self.recorded_for_kernels()?, self.eqn)
+    }
+
+    /// The graph of the equation, if kernels can be written out here; none for one of 16-bit floats, which is in a graph of its own.
+    pub fn recorded_for_kernels(&self) -> Option<&DefUse<'_>> {
+        (std::ptr::eq(self.graph, self.recorded.graph) && self.has_kernels()).then_some(self.recorded)
     }
 
     /// True if the program runs on a GPU of NVIDIA.
@@ -375,6 +383,11 @@ impl Lowering<'_> {
         let results = list(&self.eqn.outputs);
         let results = if self.eqn.outputs.len() == 1 { results } else { format!("({results})") };
         format!("({}) -> {results}", list(&self.eqn.inputs))
+    }
+
+    /// Marks the program as one with values of `f64`.
+    pub fn keep_doubles(&mut self) {
+        self.emitter.features.doubles = true;
     }
 
     /// Writes `results = text`.
@@ -568,6 +581,12 @@ impl Lowering<'_> {
     pub fn reduce(&mut self, operation: &str, init: &str, axes: &[usize]) {
         if quirks::reduces_nothing(self.operand_type(0), axes) {
             return self.reshape();
+        }
+        let recorded = self.recorded_for_kernels();
+        if let Some(tiled) =
+            recorded.and_then(|uses| TiledReduction::of(uses, self.result_var(0), operation, axes))
+        {
+            return tiled.write(self, init);
         }
         let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
         if let Some(found) = quirks::extreme_of_signed(self, operation, &x, &from, axes) {

@@ -1,6 +1,7 @@
 //! Every primitive, compiled by the pinned compiler and run by the runtime, agrees with host evaluation.
 
 mod angles;
+mod columns;
 mod gpus;
 mod halves;
 mod random_kernels;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::{Builder, DefUse, Equation, Graph, RULE, Var, Vars, gains_by_tiles};
 use crate::primitives::{
     Binary, Convert, Convolution, DotGeneral, Mul, OptimizationBarrier, Primitive, ReduceProd, ReduceSum,
-    Reshape, ThinProduct,
+    Reshape, ThinProduct, TiledReduction,
 };
 use crate::tensor::{DType, Shape, element_count};
 
@@ -56,13 +56,18 @@ const FEW_ROWS: usize = 1 << 17;
 const PRODUCTS: std::ops::RangeInclusive<usize> = CHAIN..=2048;
 
 /// `graph` with each long reduction in blocks; `None` if there is none. `doubles` allows sums of `f32` in `f64`; `thin` leaves products
-/// of a few vectors and a matrix to a kernel.
+/// of a few vectors and a matrix, and sums of columns, to kernels.
 pub fn in_blocks(graph: &Graph, doubles: bool, thin: bool) -> Option<Graph> {
     if !graph.equations.iter().any(|eqn| is_long(graph, eqn)) {
         return None;
     }
     let uses = DefUse::of(graph);
-    let is_blocked = |eqn: &Equation| is_long(graph, eqn) && !(thin && ThinProduct::of(&uses, eqn).is_some());
+    let is_tiled = |eqn: &Equation| {
+        let sum = eqn.op.downcast_ref::<ReduceSum>();
+        sum.is_some_and(|op| TiledReduction::of(&uses, eqn.outputs[0], "stablehlo.add", &op.axes).is_some())
+    };
+    let in_kernel = |eqn: &Equation| thin && (ThinProduct::of(&uses, eqn).is_some() || is_tiled(eqn));
+    let is_blocked = |eqn: &Equation| is_long(graph, eqn) && !in_kernel(eqn);
     let tiles = gains_by_tiles(graph);
     let mut b = Builder::new();
     let inputs = b.inputs_of(graph);

@@ -22,6 +22,7 @@ mod direct_convolution;
 mod element;
 mod elementwise;
 mod folding;
+mod operation;
 mod patches;
 mod products;
 mod reduction;
@@ -38,6 +39,7 @@ mod sort_radix;
 mod sort_ranks;
 mod thin_product;
 mod tiled_product;
+mod tiled_reduction;
 mod watch;
 
 macro_rules! primitives {
@@ -62,6 +64,7 @@ use reduction::reduction_rules;
 pub use reduction::{Groups, axes_except, broadcast_back, kept_shape, reduced_shape, shift_axes};
 pub use scan_rows::is_by_rows;
 pub use thin_product::ThinProduct;
+pub use tiled_reduction::TiledReduction;
 pub use watch::Watch;
 
 primitives!(

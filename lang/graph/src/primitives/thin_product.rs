@@ -1,11 +1,11 @@
-//! Products of a few vectors and a large matrix, and sums of a wide matrix's rows, as a kernel that reads the matrix once, from beginning to end.
+//! Products of a few vectors and a large matrix, as a kernel that reads the matrix once, from beginning to end.
 //!
 //! Such a product takes as long as the matrix takes to be read. IREE's kernel takes a few columns at a time through all rows: of each
 //! row it reads a few cache lines, which a processor does not see coming (4096x4096 on a Zen 4: 11.6 ms on two cores, 2.4 so).
 //!
 //! Sums are added up in several chains, so that long ones need no blocks.
 
-use super::{DotGeneral, ReduceSum, Transpose};
+use super::{DotGeneral, Transpose};
 use crate::graph::{DefUse, Equation, Var};
 use crate::stablehlo::{Array, LoopNest, Lowering, Tensor, processor_lanes};
 use crate::tensor::{DType, Shape, TensorType};
@@ -37,10 +37,10 @@ const NARROW: usize = 192;
 /// Workgroups that share the memory's bandwidth.
 const GROUPS: usize = 8;
 
-/// Such a product, or a sum of rows: one with a vector of ones, which is not read.
+/// Such a product.
 pub struct ThinProduct {
     /// The position of the vectors.
-    vector: Option<usize>,
+    vector: usize,
     /// The matrix, before a transposition.
     source: Var,
     vectors: usize,
@@ -56,9 +56,6 @@ pub struct ThinProduct {
 impl ThinProduct {
     /// `eqn`, if it is such a product.
     pub fn of(uses: &DefUse<'_>, eqn: &Equation) -> Option<ThinProduct> {
-        if let Some(op) = eqn.op.downcast_ref::<ReduceSum>() {
-            return ThinProduct::of_rows(uses, eqn.inputs[0], &op.axes);
-        }
         let op = eqn.op.downcast_ref::<DotGeneral>()?;
         let left = uses.graph.ty(eqn.inputs[0]);
         let alone = op.batch[0].iter().all(|axis| left.shape[*axis] == 1);
@@ -66,28 +63,6 @@ impl ThinProduct {
             return None;
         }
         [1, 0].into_iter().find_map(|matrix| ThinProduct::with_matrix(uses, eqn, op, matrix))
-    }
-
-    /// The sum of a matrix over its first axes, if it is in memory: one that is computed element by element is summed on the way.
-    fn of_rows(uses: &DefUse<'_>, source: Var, axes: &[usize]) -> Option<ThinProduct> {
-        let TensorType { shape, dtype, .. } = uses.graph.ty(source);
-        let in_memory = uses.definition(source).is_none_or(|eqn| eqn.op.is::<DotGeneral>());
-        if !in_memory || !matches!(dtype, DType::F32 | DType::F64) || !axes.iter().copied().eq(0..axes.len())
-        {
-            return None;
-        }
-        let (before, behind) = shape.split_at(axes.len());
-        let (terms, sums) = (before.iter().product::<usize>(), behind.iter().product::<usize>());
-        let fits = (ROWS..=TERMS).contains(&terms) && sums >= GROUPS * NARROW && terms * sums >= LARGE;
-        fits.then_some(ThinProduct {
-            vector: None,
-            source,
-            vectors: 1,
-            terms,
-            sums,
-            terms_inside: false,
-            dtype: *dtype,
-        })
     }
 
     fn with_matrix(uses: &DefUse<'_>, eqn: &Equation, op: &DotGeneral, matrix: usize) -> Option<ThinProduct> {
@@ -119,29 +94,20 @@ impl ThinProduct {
             && terms * sums >= LARGE
             && width >= processor_lanes(dtype)
             && sums >= SUMS;
-        fits.then_some(ThinProduct {
-            vector: Some(vector),
-            source,
-            vectors,
-            terms,
-            sums,
-            terms_inside,
-            dtype,
-        })
+        fits.then_some(ThinProduct { vector, source, vectors, terms, sums, terms_inside, dtype })
     }
 
-    /// Writes the product or the sum.
+    /// Writes the product.
     pub fn write(&self, to: &mut Lowering<'_>) {
         let shape = if self.terms_inside { [self.sums, self.terms] } else { [self.terms, self.sums] };
-        let vectors =
-            self.vector.map(|vector| self.operand(to, to.operand_var(vector), [self.vectors, self.terms]));
+        let vectors = self.operand(to, to.operand_var(self.vector), [self.vectors, self.terms]);
         let matrix = self.operand(to, self.source, shape);
         let result = TensorType::new(self.dtype, [self.vectors, self.sums].as_slice());
         let step = if self.terms_inside { SUMS } else { processor_lanes(self.dtype) };
         let width = self.sums.div_ceil(self.groups()).next_multiple_of(step).min(self.sums / step * step);
         let groups = self.sums.div_ceil(width);
         let made = to.loop_nest(
-            &[matrix].into_iter().chain(vectors).collect::<Vec<_>>(),
+            &[matrix, vectors],
             std::slice::from_ref(&result),
             groups,
             |nest, read, written, group| {
@@ -152,14 +118,15 @@ impl ThinProduct {
                 let kernel = Kernel {
                     product: self,
                     m: &read[0],
-                    x: read.get(1),
+                    x: &read[1],
                     sums: &written[0],
                     lanes: processor_lanes(self.dtype),
                     zero: nest.index(0),
                 };
-                match read.get(1).filter(|_| self.terms_inside) {
-                    Some(vectors) => kernel.by_sums(nest, vectors, &first, &width),
-                    None => kernel.by_terms(nest, &first, &width),
+                if self.terms_inside {
+                    kernel.by_sums(nest, &first, &width);
+                } else {
+                    kernel.by_terms(nest, &first, &width);
                 }
             },
         );
@@ -204,9 +171,9 @@ fn in_turn(first: &[usize], second: &[usize]) -> bool {
 /// The body of the kernel.
 struct Kernel<'a> {
     product: &'a ThinProduct,
-    /// The matrix, the vectors, if they are not of ones, and the result.
+    /// The matrix, the vectors and the result.
     m: &'a Tensor,
-    x: Option<&'a Tensor>,
+    x: &'a Tensor,
     sums: &'a Tensor,
     lanes: usize,
     zero: String,
@@ -239,10 +206,10 @@ impl Kernel<'_> {
         let (dtype, lanes) = (self.product.dtype, self.lanes);
         let places: Vec<String> = (0..rows).map(|row| nest.offset(k, row)).collect();
         let mut factors = Vec::new();
-        for (v, x) in self.x.into_iter().flat_map(|x| (0..totals.len()).map(move |v| (v, x))) {
+        for v in 0..totals.len() {
             let v = nest.index(v);
             let factor = |place: &String| {
-                let x = x.get(nest, &[&v, place]);
+                let x = self.x.get(nest, &[&v, place]);
                 nest.splat(&x, dtype, lanes)
             };
             factors.push(places.iter().map(factor).collect::<Vec<String>>());
@@ -251,12 +218,9 @@ impl Kernel<'_> {
             let at = nest.add(first, i);
             let row = |place: &String| self.m.get_lanes(nest, &[place, &at], lanes);
             let read: Vec<String> = places.iter().map(row).collect();
-            for (v, total) in totals.iter().enumerate() {
+            for (factors, total) in factors.iter().zip(totals) {
                 let product = |(x, y): (&String, &String)| nest.lanes("arith.mulf", x, y, dtype, lanes);
-                let mut terms = match factors.get(v) {
-                    Some(factors) => read.iter().zip(factors).map(product).collect(),
-                    None => read.clone(),
-                };
+                let mut terms: Vec<String> = read.iter().zip(factors).map(product).collect();
                 while terms.len() > 1 {
                     let pair = |pair: &[String]| nest.lanes("arith.addf", &pair[0], &pair[1], dtype, lanes);
                     terms = terms.chunks(2).map(pair).collect();
@@ -269,13 +233,13 @@ impl Kernel<'_> {
     }
 
     /// Writes `width` sums from the first, whose terms lie side by side: some sums at a time.
-    fn by_sums(&self, nest: &mut LoopNest, x: &Tensor, first: &str, width: &str) {
+    fn by_sums(&self, nest: &mut LoopNest, first: &str, width: &str) {
         nest.each(&self.zero, width, SUMS, |nest, i| {
             let first = nest.add(first, i);
             let rows: Vec<String> = (0..SUMS).map(|row| nest.offset(&first, row)).collect();
             for v in 0..self.product.vectors {
                 let v = nest.index(v);
-                for (row, total) in rows.iter().zip(self.totals(nest, x, &v, &rows)) {
+                for (row, total) in rows.iter().zip(self.totals(nest, &v, &rows)) {
                     self.sums.set(nest, &[&v, row], &total);
                 }
             }
@@ -283,14 +247,14 @@ impl Kernel<'_> {
     }
 
     /// Writes the products of a vector and some rows of the matrix.
-    fn totals(&self, nest: &mut LoopNest, x: &Tensor, v: &str, rows: &[String]) -> Vec<String> {
+    fn totals(&self, nest: &mut LoopNest, v: &str, rows: &[String]) -> Vec<String> {
         let &ThinProduct { terms, dtype, .. } = self.product;
         let lanes = self.lanes;
         let whole = terms / lanes * lanes;
         let rest = nest.index(whole);
         let mut sums =
             nest.accumulate([&self.zero, &rest], lanes, dtype, lanes, rows.len(), |nest, k, sums| {
-                let factors = x.get_lanes(nest, &[v, k], lanes);
+                let factors = self.x.get_lanes(nest, &[v, k], lanes);
                 let add = |(row, sum): (&String, &String)| {
                     let y = self.m.get_lanes(nest, &[row, k], lanes);
                     nest.multiply_add("arith.addf", [sum, &factors, &y], dtype, lanes)
@@ -300,7 +264,7 @@ impl Kernel<'_> {
         if whole < terms {
             // The last vector has terms again that are counted already.
             let k = nest.index(terms - lanes);
-            let factors = x.get_lanes(nest, &[v, &k], lanes);
+            let factors = self.x.get_lanes(nest, &[v, &k], lanes);
             for (row, sum) in rows.iter().zip(&mut sums) {
                 let y = self.m.get_lanes(nest, &[row, &k], lanes);
                 let product = nest.lanes("arith.mulf", &factors, &y, dtype, lanes);

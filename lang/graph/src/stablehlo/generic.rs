@@ -14,7 +14,7 @@ impl Lowering<'_> {
         dtypes: &[DType],
         body: impl FnOnce(&mut LoopNest, &[String]) -> Vec<String>,
     ) -> Vec<String> {
-        let mut nest = LoopNest::new();
+        let mut nest = LoopNest::default();
         let indices: Vec<String> =
             (0..shape.len()).map(|axis| nest.value(&format!("linalg.index {axis} : index"))).collect();
         let elements = body(&mut nest, &indices);

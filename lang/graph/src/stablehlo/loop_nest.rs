@@ -27,6 +27,7 @@ pub fn processor_lanes(dtype: DType) -> usize {
 }
 
 /// The body of a kernel so far.
+#[derive(Default)]
 pub struct LoopNest {
     lines: Vec<String>,
     names: usize,
@@ -44,7 +45,7 @@ impl Lowering<'_> {
         items: usize,
         body: impl FnOnce(&mut LoopNest, &[Tensor], &[Tensor], &str),
     ) -> Vec<String> {
-        let mut nest = LoopNest::new();
+        let mut nest = LoopNest::default();
         let operand = |(i, (_, ty)): (usize, &(String, TensorType))| {
             Tensor::read_only(&format!("%value{i}"), ty.clone())
         };
@@ -105,11 +106,8 @@ impl Lowering<'_> {
 }
 
 impl LoopNest {
-    pub(super) fn new() -> LoopNest {
-        LoopNest { lines: Vec::new(), names: 0, zero: None }
-    }
-
-    pub(super) fn lines(&self) -> &[String] {
+    /// The lines so far.
+    pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
@@ -222,21 +220,6 @@ impl LoopNest {
     /// Writes a vector of one constant, as MLIR writes it.
     pub fn repeated(&mut self, x: &str, dtype: DType, lanes: usize) -> String {
         self.value(&format!("arith.constant dense<{x}> : {}", vector(dtype, lanes)))
-    }
-
-    /// Writes an operation on a vector.
-    pub fn unary_lanes(&mut self, operation: &str, x: &str, dtype: DType, lanes: usize) -> String {
-        self.value(&format!("{operation} {x} : {}", vector(dtype, lanes)))
-    }
-
-    /// Writes a comparison of two vectors of floats, by its name in MLIR.
-    pub fn compare_lanes(&mut self, relation: &str, x: &str, y: &str, dtype: DType, lanes: usize) -> String {
-        self.value(&format!("arith.cmpf {relation}, {x}, {y} : {}", vector(dtype, lanes)))
-    }
-
-    /// Writes a choice between two vectors, lane by lane.
-    pub fn select_lanes(&mut self, choice: &str, x: &str, y: &str, dtype: DType, lanes: usize) -> String {
-        self.value(&format!("arith.select {choice}, {x}, {y} : vector<{lanes}xi1>, {}", vector(dtype, lanes)))
     }
 
     /// Writes a choice between two scalars.

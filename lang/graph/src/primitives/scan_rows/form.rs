@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::graph::{Equation, Graph, Op, Var};
-use crate::primitives::{
-    Abs, Add, Binary, BroadcastInDim, Compare, Concatenate, Constant, Direction, Div, DotGeneral, Exp, Full,
-    Logistic, Max, Min, Mul, Neg, Pad, Reshape, Scan, Select, Slice, Sqrt, Sub, Tanh, Unary,
-};
+use crate::graph::{Equation, Graph, Var};
+use crate::primitives::operation::Operation;
+use crate::primitives::{BroadcastInDim, Concatenate, Constant, DotGeneral, Full, Pad, Reshape, Scan, Slice};
 use crate::stablehlo::float;
 use crate::tensor::{DType, HostTensor, TensorType, element_count};
 
@@ -23,51 +21,6 @@ pub(super) struct Place {
     pub by_row: bool,
     /// The number of them; a single one stands for all columns.
     pub width: usize,
-}
-
-/// An operation on the elements of one column, or on vectors of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    /// Of MLIR, with one operand.
-    Unary(&'static str),
-    /// Of MLIR, with two operands.
-    Binary(&'static str),
-    /// `1 / (1 + e^-x)`.
-    Logistic,
-    /// A comparison of floats, by its name in MLIR.
-    Compare(&'static str),
-    /// A choice between two operands.
-    Select,
-}
-
-impl Operation {
-    fn of(op: &Op) -> Option<Operation> {
-        let compare = op.downcast_ref::<Compare>().map(|op| match op.direction {
-            Direction::Eq => "oeq",
-            Direction::Ne => "une",
-            Direction::Lt => "olt",
-            Direction::Le => "ole",
-            Direction::Gt => "ogt",
-            Direction::Ge => "oge",
-        });
-        let found = match () {
-            () if op.is::<Unary<Abs>>() => Operation::Unary("math.absf"),
-            () if op.is::<Unary<Exp>>() => Operation::Unary("math.exp"),
-            () if op.is::<Unary<Neg>>() => Operation::Unary("arith.negf"),
-            () if op.is::<Unary<Sqrt>>() => Operation::Unary("math.sqrt"),
-            () if op.is::<Unary<Tanh>>() => Operation::Unary("math.tanh"),
-            () if op.is::<Unary<Logistic>>() => Operation::Logistic,
-            () if op.is::<Binary<Add>>() => Operation::Binary("arith.addf"),
-            () if op.is::<Binary<Sub>>() => Operation::Binary("arith.subf"),
-            () if op.is::<Binary<Mul>>() => Operation::Binary("arith.mulf"),
-            () if op.is::<Binary<Div>>() => Operation::Binary("arith.divf"),
-            () if op.is::<Binary<Max>>() => Operation::Binary("arith.maximumf"),
-            () if op.is::<Binary<Min>>() => Operation::Binary("arith.minimumf"),
-            () if op.is::<Select>() => Operation::Select,
-            () => Operation::Compare(compare?),
-        };
-        Some(found)
-    }
 }
 
 /// Some of the columns that are joined to a value.
@@ -218,14 +171,10 @@ impl Forms<'_> {
         if let Some(pad) = op.downcast_ref::<Pad>() {
             return self.padded(pad, [eqn.inputs[0], eqn.inputs[1]]);
         }
-        let operation = Operation::of(op)?;
-        let floats = |vars: &[Var]| vars.iter().all(|v| self.body.ty(*v).dtype == DType::F32);
-        let fits = match operation {
-            Operation::Select => {
-                self.body.ty(eqn.inputs[0]).shape == ty.shape && floats(&eqn.inputs[1..]) && floats(&[result])
-            }
-            _ => floats(&eqn.inputs),
-        };
+        let types: Vec<&TensorType> = eqn.inputs.iter().map(|v| self.body.ty(*v)).collect();
+        let operation = Operation::of(op, &types)?;
+        // Truth values are compared floats, and only chosen by, each for an element of its own.
+        let fits = types[0].shape == ty.shape && types[types.len() - 1].dtype == DType::F32;
         fits.then(|| Form::Elementwise(operation, eqn.inputs.to_vec()))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::form::{Filling, Form, Operation, Part, Place};
+use super::form::{Filling, Form, Part, Place};
 use super::plan::{Phase, Plan, Region, Store, Target};
 use super::product::LANES;
 use crate::graph::Var;
@@ -185,7 +185,7 @@ impl Vectors<'_> {
             (None, Form::Columns(of, first)) => self.value(nest, *of, more + first),
             (None, Form::Elementwise(operation, operands)) => {
                 let operands: Vec<String> = operands.iter().map(|v| self.value(nest, *v, more)).collect();
-                elementwise(nest, *operation, &operands, at.lanes)
+                operation.write(nest, &operands, DType::F32, Some(at.lanes))
             }
             (None, Form::Joined(parts)) => self.joined(nest, parts, more),
             (None, Form::State | Form::Product(..)) => unreachable!("these are in memory"),
@@ -207,23 +207,5 @@ impl Vectors<'_> {
             first += part.width;
         }
         unreachable!("columns of a joined value are in one of its parts")
-    }
-}
-
-fn elementwise(nest: &mut LoopNest, operation: Operation, operands: &[String], lanes: usize) -> String {
-    let ty = DType::F32;
-    match (operation, operands) {
-        (Operation::Unary(name), [x]) => nest.unary_lanes(name, x, ty, lanes),
-        (Operation::Binary(name), [x, y]) => nest.lanes(name, x, y, ty, lanes),
-        (Operation::Logistic, [x]) => {
-            let one = nest.repeated("1.0", ty, lanes);
-            let x = nest.unary_lanes("arith.negf", x, ty, lanes);
-            let x = nest.unary_lanes("math.exp", &x, ty, lanes);
-            let x = nest.lanes("arith.addf", &x, &one, ty, lanes);
-            nest.lanes("arith.divf", &one, &x, ty, lanes)
-        }
-        (Operation::Compare(relation), [x, y]) => nest.compare_lanes(relation, x, y, ty, lanes),
-        (Operation::Select, [choice, x, y]) => nest.select_lanes(choice, x, y, ty, lanes),
-        _ => unreachable!("operations have their operands"),
     }
 }
