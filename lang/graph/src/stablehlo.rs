@@ -24,7 +24,7 @@ use kernel::Kernel;
 pub use kernel::{Binding, Cell, RowSource, RowTarget};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
-pub use loop_nest::{Array, LoopNest, MAX_ARRAYS, Tensor, processor_lanes};
+pub use loop_nest::{Array, LoopNest, MAX_ARRAYS, Tensor, list, processor_lanes};
 use loops::fit_blocks;
 pub use loops::{has_loops, numbers};
 
@@ -309,15 +309,7 @@ impl Lowering<'_> {
 
     /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
     pub fn repeated_number(&self, i: usize) -> Option<String> {
-        let op = &self.recorded.definition(self.sources[i])?.op;
-        let value = match op.downcast_ref::<Full>() {
-            Some(full) => &full.value,
-            None => &op.downcast_ref::<Constant>()?.value,
-        };
-        match value.count() {
-            1 => Some(dense(value).replace(['[', ']'], "")),
-            _ => splat(value),
-        }
+        repeated_number(self.recorded, self.sources[i])
     }
 
     /// True if an operation gives operand `i`, which is no parameter then.
@@ -631,6 +623,19 @@ impl Lowering<'_> {
             return quirks::in_buffer(self, value);
         }
         self.line(&format!("stablehlo.constant dense<{}> : {}", dense(value), self.result_type(0).mlir()));
+    }
+}
+
+/// The number, as MLIR writes it, of which a variable is made throughout, if it is such a constant.
+pub fn repeated_number(uses: &DefUse<'_>, var: Var) -> Option<String> {
+    let op = &uses.definition(var)?.op;
+    let value = match op.downcast_ref::<Full>() {
+        Some(full) => &full.value,
+        None => &op.downcast_ref::<Constant>()?.value,
+    };
+    match value.count() {
+        1 => Some(dense(value).replace(['[', ']'], "")),
+        _ => splat(value),
     }
 }
 

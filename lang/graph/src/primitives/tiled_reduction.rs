@@ -17,8 +17,11 @@ mod view;
 use self::expression::{Element, Expression};
 use self::view::View;
 use crate::graph::{DefUse, Var};
-use crate::stablehlo::{LoopNest, Lowering, processor_lanes, reduction};
+use crate::stablehlo::{LoopNest, Lowering, list, processor_lanes, reduction};
 use crate::tensor::{DType, TensorType};
+
+/// Operation of a sum.
+const ADDITION: &str = "arith.addf";
 
 /// Minimum elements of the operand: below, a kernel of its own takes as long as its tiles save.
 const LARGE: usize = 1 << 16;
@@ -62,7 +65,7 @@ impl TiledReduction {
         let reduction = uses.maker(result)?;
         let TensorType { shape, dtype, .. } = uses.graph.ty(uses.graph.equations[reduction].inputs[0]);
         let (operation, total) = match (operation, dtype) {
-            ("stablehlo.add", DType::F32 | DType::F64) => (["stablehlo.add", "arith.addf"], *dtype),
+            ("stablehlo.add", DType::F32 | DType::F64) => (["stablehlo.add", ADDITION], *dtype),
             ("stablehlo.maximum", DType::F32 | DType::F64) => {
                 (["stablehlo.maximum", "arith.maximumf"], *dtype)
             }
@@ -76,11 +79,14 @@ impl TiledReduction {
         let view = in_parts(View::of(shape, axes)?);
         let is_large =
             view.elements() >= LARGE && view.rows >= ROWS && view.columns >= processor_lanes(DType::F32);
-        let is_sum = operation[1] == "arith.addf";
-        let total = if is_sum && view.rows > CHAINS[0] { DType::F64 } else { total };
+        let is_sum = operation[1] == ADDITION;
         let is_exact = !is_sum || *dtype == DType::F32 || view.rows <= CHAINS[1];
+        if !is_large || !is_exact {
+            return None;
+        }
+        let total = if is_sum && view.rows > CHAINS[0] { DType::F64 } else { total };
         let operand = Expression::of(uses, reduction, view);
-        (is_large && is_exact).then_some(TiledReduction { view, operand, dtype: *dtype, operation, total })
+        Some(TiledReduction { view, operand, dtype: *dtype, operation, total })
     }
 
     /// Writes the reduction, which begins with `init`, as MLIR writes it.
@@ -139,15 +145,15 @@ impl TiledReduction {
         let made = to.name_temporary();
         to.raw(&format!(
             "{made} = linalg.generic {{indexing_maps = [{}], iterator_types = [{}]}} ins({} : {}) outs({start} : {ty}) {} {{",
-            join(maps.chain([map(&loops, &kept)])),
-            join(kinds.map(str::to_owned)),
-            join(operands.iter().map(|(name, _)| name.clone())),
-            join(operands.iter().map(|(_, ty)| ty.mlir())),
+            list(maps.chain([map(&loops, &kept)])),
+            list(kinds),
+            list(operands.iter().map(|(name, _)| name.clone())),
+            list(operands.iter().map(|(_, ty)| ty.mlir())),
             self.tiles(&loops),
         ));
         let names =
             operands.iter().enumerate().map(|(i, (_, ty))| format!("%element{i}: {}", ty.dtype.mlir()));
-        to.raw(&format!("^bb0({}):", join(names.chain([format!("%total: {number}")]))));
+        to.raw(&format!("^bb0({}):", list(names.chain([format!("%total: {number}")]))));
         self.body(number).lines().iter().for_each(|line| to.raw(line));
         to.raw(&format!("}} -> {ty}"));
         to.raw(&format!("flow.return {made} : {ty}"));
@@ -174,7 +180,7 @@ impl TiledReduction {
         value = match (self.total, self.dtype) {
             (DType::I32, _) => nest.value(&format!("arith.extui {value} : i1 to {number}")),
             // IREE takes a sum of products for one of matrices, which is three times as slow. LLVM sees that this is the product.
-            (_, DType::F32) if self.operation[1] == "arith.addf" => {
+            (_, DType::F32) if self.operation[1] == ADDITION => {
                 nest.binary("math.copysign", &value, &value, DType::F32.mlir())
             }
             _ => value,
@@ -199,23 +205,24 @@ impl TiledReduction {
         let several = share.clamp(1, matrices.div_ceil(GROUPS));
         // Of the batch and the blocks, those further inside.
         let inner = loops.iter().copied().rfind(|axis| *axis < view::ROWS);
-        let list = |matrices: usize, rows: usize, columns: usize| {
-            join(loops.iter().map(|axis| match *axis {
+        let tiles = |matrices: usize, rows: usize, columns: usize| {
+            list(loops.iter().map(|axis| match *axis {
                 axis if Some(axis) == inner => matrices.to_string(),
                 view::ROWS => rows.to_string(),
                 axis if axis > view::ROWS => columns.to_string(),
                 _ => matrices.min(1).to_string(),
             }))
         };
-        let one = if several > 1 { format!("cache_parallel = [{}], ", list(1, 0, 0)) } else { String::new() };
+        let one =
+            if several > 1 { format!("cache_parallel = [{}], ", tiles(1, 0, 0)) } else { String::new() };
         format!(
             "attrs = {{compilation_info = #iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<distribution = \
              [{}], {one}cache_reduction = [{}], vector_common_parallel = [{}], vector_reduction = [{}]>, translation_info = \
              #iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<DoubleTilingExpert>, {{enable_loop_peeling}}>>}}",
-            list(several, 0, width),
-            list(0, ROWS, 0),
-            list(1, 0, lanes),
-            list(0, 1, 0),
+            tiles(several, 0, width),
+            tiles(0, ROWS, 0),
+            tiles(1, 0, lanes),
+            tiles(0, 1, 0),
         )
     }
 }
@@ -233,10 +240,6 @@ fn in_parts(view: View) -> View {
 
 /// The map from the loops to the axes of a tensor.
 fn map(loops: &[usize], axes: &[usize]) -> String {
-    let names = |axes: &[usize]| join(axes.iter().map(|axis| format!("d{axis}")));
+    let names = |axes: &[usize]| list(axes.iter().map(|axis| format!("d{axis}")));
     format!("affine_map<({}) -> ({})>", names(loops), names(axes))
-}
-
-fn join(parts: impl Iterator<Item = String>) -> String {
-    parts.collect::<Vec<_>>().join(", ")
 }

@@ -8,8 +8,7 @@
 
 mod memory;
 
-pub(super) use memory::list;
-pub use memory::{Array, Tensor};
+pub use memory::{Array, Tensor, list};
 use memory::{binding, region, vector};
 
 use super::Lowering;

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::view::{Has, View};
 use crate::graph::{DefUse, Var};
 use crate::primitives::operation::Operation;
-use crate::primitives::{BroadcastInDim, Constant, Full, Reshape};
-use crate::stablehlo::float;
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::primitives::{BroadcastInDim, Reshape};
+use crate::stablehlo::repeated_number;
+use crate::tensor::{DType, TensorType};
 
 /// Maximum operations that are written into a reduction.
 const OPERATIONS: usize = 32;
@@ -133,7 +133,7 @@ impl Writer<'_> {
                 (of, has) = (eqn.inputs[0], along);
             }
         }
-        if let Some(number) = number(self.uses, of) {
+        if let Some(number) = repeated_number(self.uses, of).filter(|_| ty.dtype == DType::F32) {
             return Some(self.push(Element::Number(number)));
         }
         if !matches!(ty.dtype, DType::F32 | DType::F64 | DType::Bool) {
@@ -147,14 +147,4 @@ impl Writer<'_> {
         });
         Some(self.push(Element::Of(position)))
     }
-}
-
-/// The `f32` of which a variable is made throughout, as MLIR writes it, if it is such a constant.
-fn number(uses: &DefUse<'_>, var: Var) -> Option<String> {
-    let op = &uses.definition(var)?.op;
-    let value: &HostTensor = match op.downcast_ref::<Full>() {
-        Some(full) => &full.value,
-        None => &op.downcast_ref::<Constant>().filter(|constant| constant.value.count() == 1)?.value,
-    };
-    (value.dtype() == DType::F32).then(|| float(DType::F32, value.element_f64(0)))
 }

@@ -58,7 +58,7 @@ impl View {
         axes.iter().map(|axis| self.extents()[*axis]).collect()
     }
 
-    /// What an operand with these axes of a broadcast to type `ty` has; `None` if that is a part of an axis.
+    /// The axes of an operand of type `from` that is broadcast along `dims` to type `ty`; `None` if it has a part of one.
     pub fn along(self, ty: &TensorType, from: &TensorType, dims: &[usize]) -> Option<Has> {
         let is_read =
             |axis: usize| dims.iter().position(|dim| *dim == axis).is_some_and(|i| from.shape[i] != 1);

@@ -24,7 +24,8 @@ pub(super) fn binding(access: &str, ty: &TensorType) -> String {
     format!("!iree_tensor_ext.dispatch.tensor<{access}:{}>", ty.mlir())
 }
 
-pub(in crate::stablehlo) fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+/// The items, separated by commas.
+pub fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
