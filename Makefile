@@ -26,7 +26,7 @@ test nightly: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings
 # Backtraces without lines (an assertion names its own): they are a sixth of the compilation of `sheaf-graph` without optimisation.
 test nightly: export CARGO_PROFILE_DEV_DEBUG := false
 # Cases of each property (proptest's own default is 256).
-test: export PROPTEST_CASES := 128
+test: export PROPTEST_CASES := 64
 nightly: export PROPTEST_CASES := 2560
 
 test: ## Check and test everything

@@ -10,6 +10,7 @@ mod neutral;
 mod output;
 pub mod package;
 pub mod release;
+mod sample;
 mod sandbox;
 mod server;
 
@@ -22,6 +23,7 @@ pub use compiler::{compile_once, toolchain, wheel};
 pub use device::{download, upload, worker};
 pub use mount::Mount;
 pub use output::Output;
+pub use sample::{sample, sample_lines};
 pub use sandbox::{Run, Sandbox};
 pub use server::Server;
 
@@ -81,6 +83,11 @@ pub fn smaller_gpt(context: usize, width: usize, layers: usize) -> String {
         model = model.replace(&setting, &format!(":{name} {smaller}"));
     }
     model
+}
+
+/// A module with the interface of `examples/nanogpt/model.shf` that compiles in a fraction of its time: `tests/nanogpt/bigrams.shf`.
+pub fn bigrams() -> &'static str {
+    include_str!("../nanogpt/bigrams.shf")
 }
 
 /// True in `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and

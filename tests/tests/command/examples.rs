@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sheaf_tests::Sandbox;
+use sheaf_tests::{Sandbox, sample};
 
 const GOOD: &str = "(defn twice [x] (* 2 x))\n(twice [1 2]) ;=> [2 4]\n(twice \"a\") ;=> error: string\n";
 const BAD: &str = "(+ [1 2] 1) ;=> [2 4]\n\n(sum [[1 2] [3 4]] :axis 2) ;=> [3 7]\n(+ 1 2) ;=> 3\n";
@@ -59,10 +59,9 @@ fn without_a_compiler_they_are_interpreted_unless_that_is_ruled_out() {
 /// The files of the corpus: in `make nightly` all, else one in `part`.
 fn corpus(sandbox: &Sandbox, part: usize) -> Vec<String> {
     sandbox.folder("corpus");
-    let part = if sheaf_tests::nightly() { 1 } else { part };
     let files = Sandbox::files(&sandbox.path("corpus"));
     let files = files.iter().filter(|file| Path::new(file).extension().is_some_and(|e| e == "shf"));
-    files.step_by(part).map(|file| format!("corpus/{file}")).collect()
+    sample(files, part).map(|file| format!("corpus/{file}")).collect()
 }
 
 /// Checks files of examples.
@@ -86,6 +85,6 @@ fn the_corpus_interpreted() {
 #[test]
 fn the_corpus_compiled() {
     let Some(sandbox) = Sandbox::with_shared_store() else { return };
-    let files = corpus(&sandbox, 40);
+    let files = corpus(&sandbox, 120);
     passes(&sandbox, &["test", "--jit", "always"], &files);
 }

@@ -48,14 +48,10 @@ fn offline_without_a_compiler() {
 }
 
 #[test]
-fn nobody_knows_an_index() {
+fn an_index_that_is_not_there() {
     let sandbox = sandbox();
     let run = sandbox.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", "/nowhere/wheels");
     insta::assert_snapshot!(run.run());
-    // Neither Sheaf nor pip downloads it, since there is no pip.
-    let run = sandbox.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", "").env("PATH", "/nowhere");
-    let output = run.run();
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
 }
 
 #[test]
@@ -84,6 +80,7 @@ fn a_wheel_with_another_content() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn after_a_wrong_wheel_the_right_one_installs() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
     let sandbox = sandbox();

@@ -1,6 +1,6 @@
 //! Small loops as one kernel, and the choice between forms of a program.
 
-use sheaf_tests::Sandbox;
+use sheaf_tests::{Sandbox, sample_lines};
 
 /// Loops whose steps make vectors of numbers, and take positions of extremes.
 const LOOPS: &str = r"
@@ -69,7 +69,7 @@ const THIN: &str = r"
 #[test]
 fn thin_products_are_kernels() {
     let Some(sandbox) = Sandbox::with_shared_store() else { return };
-    sandbox.write("thin.shf", THIN);
+    sandbox.write("thin.shf", sample_lines(THIN, "(show (", 2, 0));
     let typed = "(defn f [(x f32 [300]) (w f32 [301 300])] (@ x (transpose w)))";
     sandbox.write("typed.shf", typed);
     let text = sandbox.run(&["build", "--emit", "stablehlo", "typed.shf", "f"]).silent();
@@ -97,7 +97,7 @@ const CONVOLUTIONS: &str = r"
 #[test]
 fn convolutions_are_kernels() {
     let Some(sandbox) = Sandbox::with_shared_store() else { return };
-    sandbox.write("convolutions.shf", CONVOLUTIONS);
+    sandbox.write("convolutions.shf", sample_lines(CONVOLUTIONS, "(show (", 2, 1));
     let typed = "(use nn) (defn f [(x f32 [4 28 28 1]) (k f32 [3 3 1 32])] (conv2d x k))";
     sandbox.write("typed.shf", typed);
     let text = sandbox.run(&["build", "--emit", "stablehlo", "typed.shf", "f"]).silent();

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use sheaf_target::Release;
-use sheaf_tests::{Sandbox, Server};
+use sheaf_tests::{Sandbox, Server, nightly, sample};
 
 use crate::xor::check;
 
@@ -44,8 +44,8 @@ fn at_a_random_moment_of_each_phase() {
     let mut random = seed;
     eprintln!("seed {seed}");
 
-    let rounds = if sheaf_tests::nightly() { 2 } else { 1 };
-    for (moment, longest) in MOMENTS.repeat(rounds) {
+    let rounds = if nightly() { 2 } else { 1 };
+    for (moment, longest) in sample(MOMENTS.repeat(rounds), 2) {
         let mut longest = longest * 1000;
         loop {
             // A linear congruential generator, whose upper bits are good.

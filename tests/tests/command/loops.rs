@@ -1,6 +1,6 @@
 //! Loops with a data-dependent end, each as one operation of a compiled program, with states of all kinds.
 
-use sheaf_tests::Sandbox;
+use sheaf_tests::{Sandbox, sample_lines};
 
 /// The output is integral, or rounded so that the order of operations does not matter.
 const LOOPS: &str = r#"
@@ -76,7 +76,7 @@ const LOOPS: &str = r#"
 #[test]
 fn loops_until_something_holds_are_compiled() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };
-    sandbox.write("loops.shf", LOOPS);
+    sandbox.write("loops.shf", sample_lines(LOOPS, "(print ", 2, 0));
     let interpreted = sandbox.run(&["loops.shf", "--no-jit"]).silent();
     let compiled = sandbox.run(&["loops.shf", "--jit", "always", "--strict"]).compiled();
     assert_eq!(compiled, interpreted);
@@ -163,23 +163,12 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split(|c: char| !is_part(c)).filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The loops of [`IN_PLACE`] for one of its two sizes: in `make nightly` all, else every other one.
-fn in_place(position: usize) -> String {
-    let mut shown = 0;
-    let kept = |line: &&str| {
-        let is_kept = !line.starts_with("(show ") || sheaf_tests::nightly() || shown % 2 == position;
-        shown += usize::from(line.starts_with("(show "));
-        is_kept
-    };
-    IN_PLACE.lines().filter(kept).map(|line| format!("{line}\n")).collect()
-}
-
 /// Small vectors compile to loops in kernels, large ones to blocks of the program.
 #[test]
 fn loops_overwrite_nothing_that_is_read_again() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };
     for (position, size) in ["6", "5000"].into_iter().enumerate() {
-        sandbox.write("in_place.shf", in_place(position));
+        sandbox.write("in_place.shf", sample_lines(IN_PLACE, "(show ", 4, 2 * position));
         let run = |how: &[&str]| sandbox.run(&[&["in_place.shf"], how, &["--", size]].concat());
         let compiled = run(&["--jit", "always", "--strict"]);
         let interpreted = run(&["--no-jit"]).silent();

@@ -157,6 +157,7 @@ fn a_locked_installation_from_an_index_takes_one_request() {
 /// The real compiler: from a mirror with one request; verified; bundled, and installed from the bundle on another
 /// machine.
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_compiler_is_installed_verified_bundled_and_removed() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
     let sandbox = Sandbox::new();

@@ -25,7 +25,7 @@ fn built() -> Option<Sandbox> {
 }
 
 #[test]
-fn programs_are_rebuilt_from_their_sources() {
+fn programs_are_rebuilt_from_their_sources_and_others_are_found() {
     let Some(sandbox) = built() else { return };
     let plain = sandbox.run(&["verify", "p.shf"]).silent();
     assert_eq!(plain.matches("as the manifest says").count(), 6, "{plain}");
@@ -35,11 +35,10 @@ fn programs_are_rebuilt_from_their_sources() {
     let typed = sandbox.run(&REBUILD[..3]);
     assert_eq!((typed.code, typed.stdout.lines().count()), (Some(1), 3), "{typed}");
     assert!(typed.stderr.contains("triple.cpu.vmfb is not of these sources"), "{typed}");
+    a_program_of_other_sources_is_found(&sandbox);
 }
 
-#[test]
-fn a_program_of_other_sources_is_found() {
-    let Some(sandbox) = built() else { return };
+fn a_program_of_other_sources_is_found(sandbox: &Sandbox) {
     // One of another function, with the manifest that belongs to it.
     let folder = sandbox.path("__sheaf__");
     let manifest = fs::read_to_string(folder.join("manifest.json")).expect("a manifest");

@@ -113,6 +113,7 @@ fn xor_agrees_after_a_hundred_steps() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn an_mlp_agrees_after_a_hundred_steps() {
     agree(MLP);
 }

@@ -40,6 +40,7 @@ fn nats(output: &str, most: f64) {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_variational_autoencoder() {
     let Some(sandbox) = with_data("digits/vae.shf") else { return };
     nats(&run(&sandbox, "digits/vae.shf", &ALWAYS, Some("5")), 40.0);

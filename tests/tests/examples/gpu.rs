@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use sheaf_tests::{Sandbox, sheaf, skip};
+use sheaf_tests::{Sandbox, sample_lines, sheaf, skip};
 
 /// The devices of this machine by `sheaf device list`.
 fn devices(sandbox: &Sandbox) -> Vec<Value> {
@@ -30,7 +30,7 @@ fn with_vulkan() -> Option<Sandbox> {
 #[test]
 fn vulkan_gives_the_values_of_the_processor() {
     let Some(sandbox) = with_vulkan() else { return };
-    sandbox.write("vulkan.shf", include_str!("vulkan.shf"));
+    sandbox.write("vulkan.shf", sample_lines(include_str!("vulkan.shf"), ";=>", 4, 0));
     for options in [&["--no-jit"][..], &["--jit", "always", "--strict", "--device", "vulkan"]] {
         let tested = sandbox.run(&[&["test", "vulkan.shf"], options].concat());
         assert_eq!(tested.code, Some(0), "{tested}");

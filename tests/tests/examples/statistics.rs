@@ -25,6 +25,7 @@ fn a_posterior_by_hamiltonian_monte_carlo() {
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
 fn a_kalman_filter() {
     let Some(output) = output_of("kalman/track.shf", Some("100")) else { return };
     let [trained, _untrained, raw, _middle] = figures(&output, "distance from the track:");

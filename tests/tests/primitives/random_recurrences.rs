@@ -225,7 +225,7 @@ fn check(size: Size, program: impl Fn(u64) -> Graph) {
 
 #[test]
 fn loops_by_rows_agree_with_host_evaluation() {
-    for (steps, batch, width) in [(3, 33, 70), (1, 5, 131), (4, 2, 160)] {
+    for (steps, batch, width) in sheaf_tests::sample([(3, 33, 70), (1, 5, 131), (4, 2, 160)], 2) {
         let size = Size { steps, batch, width };
         check(size, |seed| program(size, seed, false));
     }
@@ -239,7 +239,7 @@ fn loops_by_rows_within_a_loop_agree_with_host_evaluation() {
 
 #[test]
 fn gradients_of_loops_by_rows_agree_with_host_evaluation() {
-    for (steps, batch, width) in [(3, 17, 64), (2, 12, 75)] {
+    for (steps, batch, width) in sheaf_tests::sample([(2, 12, 75), (3, 17, 64)], 2) {
         let size = Size { steps, batch, width };
         check(size, |seed| program(size, seed, true));
     }

@@ -1,5 +1,5 @@
 //! The faults that emission works around are still those of the pinned compiler: each program of `tests/quirks` fails as it
-//! says. `QUIRKS=07,11` tries those alone.
+//! says: outside of `make nightly` every fourth, as nothing but another compiler changes that. `QUIRKS=07,11` tries those alone.
 
 mod program;
 
@@ -12,7 +12,7 @@ use sheaf_graph::stablehlo::quirks::{QUIRKS, Quirk, Shown};
 use sheaf_graph::tensor::HostTensor;
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
 use sheaf_target::{Destination, Processor};
-use sheaf_tests::{download, upload, worker};
+use sheaf_tests::{download, sample, upload, worker};
 use sheaf_toolchain::{CompileError, Compiler};
 
 /// Compilers at work at the same time.
@@ -24,10 +24,13 @@ const TOLERANCE: f64 = 2e-6;
 #[test]
 fn every_program_still_fails() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut programs = programs();
-    if let Ok(wanted) = std::env::var("QUIRKS") {
-        programs.retain(|p| wanted.split(',').any(|number| number.parse() == Ok(p.quirk)));
-    }
+    let programs: Vec<Program> = match std::env::var("QUIRKS") {
+        Ok(wanted) => {
+            let is_wanted = |p: &Program| wanted.split(',').any(|number| number.parse() == Ok(p.quirk));
+            programs().into_iter().filter(is_wanted).collect()
+        }
+        Err(_) => sample(programs(), 4).collect(),
+    };
     let (open, faults) = (Mutex::new(programs.iter()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..COMPILERS {

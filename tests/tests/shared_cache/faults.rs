@@ -35,6 +35,10 @@ fn runs_with_one_warning(remote: &Remote, more: &[(&str, &str)]) -> String {
     };
     let interpreting = prepared(Machine::reading(remote));
     let (story, _) = check(interpreting.run(&["two.shf", "--jit", "always"]), "without a compiler");
+    // The protocol makes no difference once nothing was found.
+    if remote.address.starts_with("grpc") && !sheaf_tests::nightly() {
+        return story;
+    }
     let Some(compiling) = Machine::compiling(remote).map(prepared) else { return story };
     let (other, output) = check(compiling.run(&["two.shf", "--jit", "always"]), "with a compiler");
     assert_eq!(output.stderr.matches("compiling sum-of-").count(), 2, "{output}");
