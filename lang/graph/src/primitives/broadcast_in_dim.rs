@@ -106,13 +106,16 @@ impl Primitive for BroadcastInDim {
 
 /// For each element of a tensor of `shape`, in row-major order, the offset `sum(index[i] * steps[i])`.
 pub fn gather_offsets(shape: &[usize], steps: &[usize]) -> Vec<usize> {
-    let mut offsets = Vec::with_capacity(element_count(shape));
     if element_count(shape) == 0 {
-        return offsets;
+        return Vec::new();
     }
-    offsets.push(0);
+    let mut offsets = vec![0];
     for (extent, step) in shape.iter().zip(steps) {
-        offsets = offsets.iter().flat_map(|o| (0..*extent).map(move |i| o + i * step)).collect();
+        let mut further = Vec::with_capacity(offsets.len() * extent);
+        for offset in &offsets {
+            further.extend((0..*extent).map(|i| offset + i * step));
+        }
+        offsets = further;
     }
     offsets
 }

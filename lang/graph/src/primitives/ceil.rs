@@ -1,6 +1,7 @@
 //! `ceil`: the next whole number above.
 
 use super::UnaryRule;
+use super::rounding::Rounding as _;
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::tensor::{DType, Data};
@@ -18,7 +19,7 @@ impl UnaryRule for Ceil {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; float(a) => a.ceil())
+        map_data!(x; float(a) => a.ceil_inline())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

@@ -3,11 +3,12 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::host_product::{HostProduct, Rows, offsets};
 use super::tiled_product::TiledProduct;
-use super::{Cotangents, Primitive, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, gather_offsets, sums_of_products};
+use super::{Cotangents, Primitive, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
-use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
+use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 
 /// Pairs of axes: `contract[0][i]` of the left operand goes with `contract[1][i]` of the right; `batch` alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,18 +121,12 @@ impl Primitive for DotGeneral {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let [x, y] = [args[0], args[1]];
-        let offsets = |t: &HostTensor, axes: &[usize]| {
-            let own = strides(t.shape());
-            let shape: Shape = axes.iter().map(|a| t.shape()[*a]).collect();
-            let steps: Shape = axes.iter().map(|a| own[*a]).collect();
-            gather_offsets(&shape, &steps)
-        };
         let free = [self.free(0, x.shape().len()), self.free(1, y.shape().len())];
-        let plan = Plan {
+        let plan = HostProduct {
             batch: offsets(x, &self.batch[0]).into_iter().zip(offsets(y, &self.batch[1])).collect(),
             left: offsets(x, &free[0]),
-            right: offsets(y, &free[1]),
-            contract: [offsets(x, &self.contract[0]), offsets(y, &self.contract[1])],
+            left_rows: Rows::new(x, &self.contract[0], &[]),
+            right_rows: Rows::new(y, &self.contract[1], &free[1]),
         };
         let mut shape: Shape = self.batch[0].iter().map(|a| x.shape()[*a]).collect();
         shape.extend(free[0].iter().map(|a| x.shape()[*a]));
@@ -196,39 +191,5 @@ impl Primitive for DotGeneral {
     fn cost(&self, args: &[&TensorType], outs: &[&TensorType]) -> u64 {
         let contracted: Shape = self.contract[0].iter().map(|a| args[0].shape[*a]).collect();
         2 * outs[0].count() as u64 * element_count(&contracted) as u64
-    }
-}
-
-/// Offsets into both operands for every combination of batch, free and contracted indices.
-struct Plan {
-    batch: Vec<(usize, usize)>,
-    left: Vec<usize>,
-    right: Vec<usize>,
-    contract: [Vec<usize>; 2],
-}
-
-impl Plan {
-    // The innermost loop runs over the right operand's free axes, whose elements are brought side by side first.
-    fn run<T: Ring>(&self, x: &[T], y: &[T]) -> Vec<T> {
-        let width = self.right.len();
-        let mut out = Vec::with_capacity(self.batch.len() * self.left.len() * width);
-        let mut terms = Terms::new(self.contract[0].len(), width);
-        for (x0, y0) in &self.batch {
-            let rows: Vec<T> =
-                self.contract[1].iter().flat_map(|j| self.right.iter().map(move |r| y[y0 + j + r])).collect();
-            for left in &self.left {
-                let start = out.len();
-                out.resize(start + width, T::ZERO);
-                terms.sum(self.contract[0].len(), &mut out[start..], |range, result| {
-                    for k in range {
-                        let a = x[x0 + left + self.contract[0][k]];
-                        for (acc, b) in result.iter_mut().zip(&rows[k * width..(k + 1) * width]) {
-                            *acc = acc.plus(a.times(*b));
-                        }
-                    }
-                });
-            }
-        }
-        out
     }
 }

@@ -1,6 +1,7 @@
 //! `floor`: the next whole number below.
 
 use super::UnaryRule;
+use super::rounding::Rounding as _;
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::tensor::{DType, Data};
@@ -18,7 +19,7 @@ impl UnaryRule for Floor {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; float(a) => a.floor())
+        map_data!(x; float(a) => a.floor_inline())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

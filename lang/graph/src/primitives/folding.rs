@@ -13,7 +13,7 @@ const CHAIN: usize = 16;
 const LANES: usize = 16;
 
 /// Number of terms of a sum of products added up in turn.
-const TERMS: usize = 64;
+pub const TERMS: usize = 64;
 
 /// The elements of a tensor of `shape` reduced over `axes`, which ascend, by an associative and commutative `f` with the
 /// neutral element `neutral`.
@@ -103,6 +103,12 @@ fn rows<T: Copy>(elements: &[T], neutral: T, f: impl Fn(T, T) -> T + Copy, out: 
     own.fill(neutral);
     rows(right, neutral, f, own, scratch);
     out.iter_mut().zip(own).for_each(|(sum, x)| *sum = f(*sum, *x));
+}
+
+/// The sum of the products of two rows, element by element.
+pub fn sum_of_products<T: Ring>(x: &[T], y: &[T]) -> T {
+    let products: Vec<T> = x.iter().zip(y).map(|(a, b)| a.times(*b)).collect();
+    run(&products, T::ZERO, T::plus)
 }
 
 /// Number of halvings of `count` until no part is longer than `chain`.

@@ -1,6 +1,7 @@
 //! `round_nearest_even`: the nearest whole number; halves go to the even one.
 
 use super::UnaryRule;
+use super::rounding::Rounding as _;
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::tensor::{DType, Data};
@@ -18,7 +19,7 @@ impl UnaryRule for Round {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; float(a) => a.round_ties_even())
+        map_data!(x; float(a) => a.round_inline())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {
