@@ -28,8 +28,6 @@ test nightly: export CARGO_PROFILE_DEV_DEBUG := false
 # Cases of each property (proptest's own default is 256).
 test: export PROPTEST_CASES := 64
 nightly: export PROPTEST_CASES := 2560
-# One test more than processors, as many wait for servers and for other processes.
-test: export RUST_TEST_THREADS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 test: ## Check and test everything
 	scripts/bootstrap
