@@ -39,7 +39,7 @@ test: ## Check and test everything
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/side-by-side scripts/oracle-samples "cargo test --locked --workspace --no-fail-fast"
 
-nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX
+nightly: test ## What takes long besides: all samples, at least twenty times the random cases, 20,000 programs beside JAX
 	cargo build --locked --workspace --benches
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	SHEAF_NIGHTLY=1 cargo test --locked --workspace -- --include-ignored

@@ -58,7 +58,7 @@ macro_rules! primitives {
 pub use check::{Check, Part, Question, Site};
 use classes::{Extremes, Ring, accumulate, with_numbers};
 pub use classes::{map_half, zip_half};
-pub use element::elements_like;
+pub use element::{elements_like, stored_like};
 pub use elementwise::{Binary, BinaryRule, Unary, UnaryRule};
 use folding::{TERMS, Terms, fold, running_sums, sum_of_products};
 use products::sums_of_products;

@@ -4,11 +4,11 @@ use std::hint::select_unpredictable;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, Zeros};
+use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, stored_like, Zeros};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::map_elements;
-use crate::tensor::{DType, Data, Element, HostTensor, TensorType, pairs};
+use crate::tensor::{DType, Data, HostTensor, TensorType, pairs};
 
 /// `on_true` where the predicate holds, else `on_false`; the three have one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,10 +37,7 @@ impl Primitive for Select {
         if args[0].is_splat() {
             return smallvec![args[if predicate[0] { 1 } else { 2 }].clone()];
         }
-        let data = map_elements!(args[1].stored(), on_true => {
-            let on_false = Element::elements(args[2].stored()).expect("one dtype");
-            chosen(predicate, on_true, on_false)
-        });
+        let data = map_elements!(args[1].stored(), v => chosen(predicate, v, stored_like(v, args[2])));
         smallvec![HostTensor::new(args[1].shape(), data)]
     }
 
