@@ -77,6 +77,7 @@ pub use report::EngineReporter;
 pub use session::{Error, Function, Module, Session, SessionBuilder, Value};
 pub use settings::{project_of, settings_of};
 // Types of the public interface.
+pub use sheaf_artifacts::TuningFlag;
 pub use sheaf_graph::tensor::DType;
 pub use sheaf_lang::eval::{Jit, Location};
 pub use sheaf_loader::{DevicePolicy, Donate, Job, Kernels, PlacementPolicy, Reporter};

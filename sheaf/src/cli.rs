@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sheaf_engine::{DevicePolicy, PlacementPolicy};
+use sheaf_engine::{DevicePolicy, PlacementPolicy, TuningFlag};
 use sheaf_target::{Destination, Processor};
 
 use crate::bundle::BundleCommand;
@@ -522,6 +522,10 @@ pub struct EngineOptions {
     /// Small loops, and small programs, that are compiled as one kernel
     #[arg(long, value_enum, default_value_t = KernelsMode::Auto)]
     pub kernels: KernelsMode,
+    /// Flags of the compiler, by their names in tuning records, in place of those that rules and records choose: to
+    /// find out whether a result depends on them. Kernels, and programs of GPUs, have none
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub flags: Option<Vec<TuningFlag>>,
     /// A compiled function is called with the shapes in __sheaf__ alone: another call is an error
     #[arg(long, conflicts_with_all = ["no_jit", "recompile"])]
     pub frozen_shapes: bool,

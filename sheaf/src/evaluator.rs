@@ -1,5 +1,6 @@
 //! Starting an evaluator in the real world, as every command that runs code does.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
     CompileService, Dependencies, DevicePolicy, Donate, EngineConfig, Kernels, Packages, Secrets, Session,
-    WorkerCommand, this_program,
+    TuningFlag, WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_loader::{Policies, SystemHost};
@@ -147,6 +148,7 @@ pub fn evaluator(
         .arguments(arguments)
         .recompile(options.recompile)
         .kernels(kernels)
+        .flags(options.flags.as_deref().map(flags).transpose()?)
         .donate(donate)
         .frozen_shapes(options.frozen_shapes)
         .device(device)
@@ -158,6 +160,18 @@ pub fn evaluator(
         session = session.artifacts(artifacts(&home)).home(home).secrets(secrets()?);
     }
     session.build_interp().map_err(shown)
+}
+
+/// The set of flags that an option names.
+fn flags(named: &[TuningFlag]) -> Result<BTreeSet<TuningFlag>, Failed> {
+    for flag in named {
+        if let Some(other) = named.iter().find(|other| flag.excludes(**other)) {
+            return Err(failed(format_args!(
+                "the compiler takes one of {flag} and {other}: leave out the other one"
+            )));
+        }
+    }
+    Ok(named.iter().copied().collect())
 }
 
 /// An evaluator without a compiler, for programs of `project`.

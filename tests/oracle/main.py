@@ -40,7 +40,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sheaf-oracle-") as folder:
         folder = Path(arguments.keep or folder)
         folder.mkdir(parents=True, exist_ok=True)
-        sheaf = Sheaf(arguments.sheaf, folder)
+        sheaf = Sheaf(arguments.sheaf, folder, seed=arguments.seed)
         report = Report()
         for stage in arguments.stages:
             STAGES[stage](sheaf, arguments, report)
@@ -75,7 +75,7 @@ class Report:
         count = sum(o.examples for o in outcomes)
         wrong = [f for o in outcomes for f in o.failures]
         text = f"oracle: {what}, {mode}: {count} examples, {len(wrong)} differ"
-        if mode == "compiled":
+        if mode in ("compiled", "tuned"):
             text += f"; {sum(o.compiled for o in outcomes)} ran as programs"
             text += f", {sum(o.known for o in outcomes)} needed none"
         print(text, flush=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 import enlarged
 import works
-from sheaf import MODES, Example, Failure, Outcome
+from sheaf import Example, Failure, Outcome
 
 # Timed calls of one size, of which the quickest counts.
 ROUNDS = 3
@@ -36,7 +36,7 @@ HEADER = """
 
 
 def stage(sheaf, arguments, report):
-    """Every work in both modes; prints the table, and writes it to a file where one is named."""
+    """Every work in its modes; prints the table, and writes it to a file where one is named."""
     table = []
     chosen = [w for w in [*works.WORKS, *enlarged.WORKS] if not arguments.only or arguments.only in w.name][:: arguments.part]
     for work in chosen:
@@ -46,6 +46,10 @@ def stage(sheaf, arguments, report):
             outcome, seconds = run(sheaf, work, sizes, mode, expected, arguments.values)
             report.add(f"scale, {work.name}", mode, [outcome])
             table.append(Row(work.name, mode, sizes, seconds, [expected[s][1] for s in sizes]))
+        # Drawn flags say nothing of times.
+        if "tuned" in arguments.modes and "compiled" in work.modes:
+            outcome, _ = run(sheaf, work, sizes, "tuned", expected, True)
+            report.add(f"scale, {work.name}", "tuned", [outcome])
     if not arguments.values:
         text = "\n".join([*HEADINGS, *(row.text() for row in table)])
         print(text, flush=True)
@@ -118,9 +122,9 @@ def run(sheaf, work, sizes, mode, expected, values_only):
         path.write_text(program(work, size, calls))
         saved = sheaf.folder / f"blocks-{size}.json"
         saved.unlink(missing_ok=True)
-        ending, printed, said = sheaf.run([sheaf.program, "run", str(path), *MODES[mode]], sheaf.folder)
+        ending, printed, said = sheaf.run([sheaf.program, "run", str(path), *sheaf.options(f"{work.name} of {size}", mode)], sheaf.folder)
         outcome.examples += 1
-        outcome.compiled += int(mode == "compiled")
+        outcome.compiled += int(mode in ("compiled", "tuned"))
         times = [float(line.split()[1]) for line in printed.splitlines() if line.startswith("ms ")]
         seconds.append(min(times) / 1e3 / calls if times and calls else math.nan)
         trouble = compare(saved, blocks, work) if saved.exists() else f"error: {ending}\n{said[-1500:]}"

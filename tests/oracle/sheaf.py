@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -10,12 +11,21 @@ from dataclasses import dataclass, field
 # A program that differs from JAX's by more than rounding is wrong; Case says how much rounding is fair.
 TOLERANCE = 1e-4
 
-# The ways of running; what one does right, the others must too. In the last, all is one kernel that can be.
+# The ways of running; what one does right, the others must too. Of kernels, all is one kernel that can be; tuned programs
+# have flags of the compiler that a tuning record may name, others in each file.
 MODES = {
     "interpreted": ["--no-jit"],
     "compiled": ["--jit", "always"],
     "kernels": ["--jit", "always", "--kernels", "always"],
+    "tuned": ["--jit", "always", "--kernels", "never"],
 }
+
+# The table of `cache/artifacts/src/tuning.rs`, and its two levels of optimisation, of which the compiler takes one.
+FLAGS = [
+    "data-tiling", "ukernels", "im2col", "reassociate-reductions", "aggressive-fusion", "multi-use-fusion",
+    "split-reduction", "propagate-transposes",
+]
+LEVELS = ["optimize-more", "optimize-most"]
 
 # In a large file the lines themselves are not shown, and a place stands alone.
 PLACE = re.compile(r"^\s*(?:┌─ )?(\S.*?):(\d+):\d+(?:: .*)?$", re.MULTILINE)
@@ -63,13 +73,22 @@ class Outcome:
 
 
 class Sheaf:
-    """The program under test, and a folder for its files."""
+    """The program under test, a folder for its files, and a seed for the flags of tuned programs."""
 
-    def __init__(self, program, folder, seconds=SECONDS, memory=MEMORY):
+    def __init__(self, program, folder, seconds=SECONDS, memory=MEMORY, seed=0):
         self.program = program
         self.folder = folder
         self.seconds = seconds
         self.memory = memory
+        self.seed = seed
+
+    def options(self, name, mode):
+        """The options of a mode, for the file of this name."""
+        if mode != "tuned":
+            return MODES[mode]
+        drawn = random.Random(f"{self.seed} {name}")
+        flags = [flag for flag in FLAGS if drawn.random() < 0.5] + drawn.sample(LEVELS, drawn.randrange(2))
+        return [*MODES[mode], "--flags", ",".join(flags or FLAGS)]
 
     def check(self, name, header, examples, mode, tolerance=TOLERANCE):
         """Runs examples in one mode. A run that does not come to its end is one failure, that of the file."""
@@ -83,7 +102,7 @@ class Sheaf:
                 lines.append(row)
                 at[len(lines)] = example
         path.write_text("\n".join(lines) + "\n")
-        command = [self.program, "test", "--json", "--tolerance", str(tolerance), *MODES[mode], str(path)]
+        command = [self.program, "test", "--json", "--tolerance", str(tolerance), *self.options(name, mode), str(path)]
         ending, printed, said = self.run(command)
         try:
             [report] = json.loads(printed)

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as UnknownFlag;
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
@@ -90,6 +93,15 @@ impl TuningFlag {
 impl fmt::Display for TuningFlag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
+    }
+}
+
+/// Reads the name that a record has for it.
+impl FromStr for TuningFlag {
+    type Err = UnknownFlag;
+
+    fn from_str(name: &str) -> Result<TuningFlag, UnknownFlag> {
+        TuningFlag::deserialize(name.into_deserializer())
     }
 }
 
@@ -215,6 +227,7 @@ mod tests {
         assert_eq!(TuningFlag::DataTiling.to_string(), "data-tiling");
         for flag in TuningFlag::ALL {
             assert_eq!(TuningFlag::of(&[flag.flag().to_owned()]), Some(BTreeSet::from([flag])));
+            assert_eq!(flag.to_string().parse(), Ok(flag));
         }
         assert_eq!(TuningFlag::of(&["--iree-opt-data-tiling=true".into(), "--o=x".into()]), None);
     }

@@ -1,5 +1,8 @@
 //! Candidates: the ways to run a unit, and the failure of one.
 
+use std::collections::BTreeSet;
+
+use sheaf_artifacts::{Action, TuningFlag};
 use sheaf_graph::graph::Donation;
 use sheaf_graph::stablehlo::{Features, Model, emit_donating};
 use sheaf_graph::tensor::HostTensor;
@@ -155,5 +158,16 @@ impl Candidate {
             constants: module.constants,
             donations: donations.to_vec(),
         }
+    }
+
+    /// Puts flags of the tuning table before those that rules choose, and asks for no tuning record. Kernels, and programs of GPUs,
+    /// are compiled without such flags.
+    pub fn prefer_flags(&mut self, flags: &BTreeSet<TuningFlag>) {
+        if self.features.kernels || !self.target.is_host() {
+            return;
+        }
+        let Job { action, tunable, .. } = &mut self.job;
+        *tunable = false;
+        action.alternatives = Action { tuned: Some(flags.clone()), ..action.clone() }.all_alternatives();
     }
 }

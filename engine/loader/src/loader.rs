@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_artifacts::ArtifactFolder;
+use sheaf_artifacts::{ArtifactFolder, TuningFlag};
 use sheaf_graph::graph::Donation;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
@@ -27,12 +28,14 @@ use crate::timeline::{self, timed};
 use crate::unit::{Job, retarget};
 
 /// Policies that say which program serves a unit.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Policies {
     /// Calls that consume arguments.
     pub donate: Donate,
     /// Programs that are one kernel.
     pub kernels: Kernels,
+    /// Flags of the compiler in place of those that rules and tuning records choose.
+    pub flags: Option<BTreeSet<TuningFlag>>,
     /// The threads of each program on the processor.
     pub placement: PlacementPolicy,
     /// The device.
@@ -103,7 +106,9 @@ impl Loader {
             return (vec![candidate], (*why).to_owned());
         }
         let PlacementPlan { target, why } = placement::plan(self.policies.placement, &unit.graph);
-        (Candidate::all(unit, target, self.policies.kernels, self.compiler), why)
+        let mut candidates = Candidate::all(unit, target, self.policies.kernels, self.compiler);
+        candidates.iter_mut().for_each(|candidate| self.prefer_flags(candidate));
+        (candidates, why)
     }
 
     /// The candidate that consumes arguments, beside a program that consumes none.
@@ -112,7 +117,14 @@ impl Loader {
         if let Some(OpenGpu { destination, .. }) = &self.gpu {
             retarget(&mut candidate.job, destination, false);
         }
+        self.prefer_flags(&mut candidate);
         candidate
+    }
+
+    fn prefer_flags(&self, candidate: &mut Candidate) {
+        if let Some(flags) = &self.policies.flags {
+            candidate.prefer_flags(flags);
+        }
     }
 
     /// The program that consumes arguments, if `look` finds it and it loads. It was tried before it was kept.

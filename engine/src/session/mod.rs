@@ -3,12 +3,13 @@
 mod value;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_artifacts::ArtifactFolder;
+use sheaf_artifacts::{ArtifactFolder, TuningFlag};
 use sheaf_lang::eval::{Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
 use sheaf_lang::program;
@@ -212,6 +213,14 @@ impl SessionBuilder {
     #[must_use]
     pub fn kernels(mut self, kernels: Kernels) -> Self {
         self.policies.kernels = kernels;
+        self
+    }
+
+    /// Flags of the compiler in place of those that rules and tuning records choose. Programs with which the compiler fails are
+    /// compiled as without them.
+    #[must_use]
+    pub fn flags(mut self, flags: Option<BTreeSet<TuningFlag>>) -> Self {
+        self.policies.flags = flags;
         self
     }
 
