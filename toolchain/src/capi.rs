@@ -16,10 +16,22 @@ use eerie_sys::compiler::{
     iree_compiler_session_t,
 };
 
-use crate::message::{Answer, Diagnostic, Request, Severity};
+use crate::message::{Answer, Diagnostic, Request, Severity, Verification};
 
 /// The name of programs in diagnostics; fixed, so that equal programs compile to equal bytes.
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
+
+/// The phases of a compilation that run as one, from the end of one to that of another, and whether the intermediate representation
+/// is verified after each of their passes. The division makes no difference to the result.
+type Phases = [(&'static CStr, &'static CStr, bool)];
+
+const VERIFIED: &Phases = &[(c"start", c"end", true)];
+
+const CODE_GENERATION_VERIFIED: &Phases = &[
+    (c"start", c"executable-sources", false),
+    (c"executable-sources", c"executable-targets", true),
+    (c"executable-targets", c"end", false),
+];
 
 /// The compiler, loaded and initialised.
 pub(crate) struct Library {
@@ -81,7 +93,11 @@ impl Library {
         self.check(unsafe { api.ireeCompilerSessionSetFlags(session.raw, count, pointers.as_ptr()) })?;
 
         let receiver = ptr::from_ref(&diagnostics).cast_mut().cast();
-        if let Some(bytes) = self.run(session.raw, &program, receiver)? {
+        let phases = match request.verification {
+            Verification::CodeGeneration => CODE_GENERATION_VERIFIED,
+            Verification::AllPasses => VERIFIED,
+        };
+        if let Some(bytes) = self.run(session.raw, &program, receiver, phases)? {
             return Ok(Answer::Compiled(bytes));
         }
         let said = std::mem::take(&mut *diagnostics.lock().unwrap_or_else(PoisonError::into_inner));
@@ -97,6 +113,7 @@ impl Library {
         session: *mut iree_compiler_session_t,
         program: &CStr,
         receiver: *mut c_void,
+        phases: &Phases,
     ) -> Result<Option<Vec<u8>>, String> {
         let api = &*self.api;
         let mut raw = ptr::null_mut();
@@ -116,11 +133,15 @@ impl Library {
             api.ireeCompilerInvocationEnableCallbackDiagnostics(invocation.raw, 0, Some(collect), receiver);
         }
         // SAFETY: invocation and source live and belong to one session; the source is parsed once.
-        let compiled = unsafe {
-            api.ireeCompilerInvocationParseSource(invocation.raw, source.raw)
-                && api.ireeCompilerInvocationPipeline(invocation.raw, PIPELINE)
+        let parsed = unsafe { api.ireeCompilerInvocationParseSource(invocation.raw, source.raw) };
+        // SAFETY: the invocation lives and has parsed its source. The texts end with zeros, and are copied.
+        let run = |(from, to, verify): &(&CStr, &CStr, bool)| unsafe {
+            api.ireeCompilerInvocationSetVerifyIR(invocation.raw, *verify);
+            api.ireeCompilerInvocationSetCompileFromPhase(invocation.raw, from.as_ptr());
+            api.ireeCompilerInvocationSetCompileToPhase(invocation.raw, to.as_ptr());
+            api.ireeCompilerInvocationPipeline(invocation.raw, PIPELINE)
         };
-        if !compiled {
+        if !(parsed && phases.iter().all(run)) {
             return Ok(None);
         }
 

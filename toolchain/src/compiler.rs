@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::limits::CompileLimits;
 use crate::locate::Toolchain;
-use crate::message::{Answer, Diagnostic, Request, Severity};
+use crate::message::{Answer, Diagnostic, Request, Severity, Verification};
 use crate::process::{Worker, out_of_turn};
 
 /// Maximum number of lines of diagnostics in a message.
@@ -154,6 +154,7 @@ pub struct Compiler {
     command: Box<dyn Fn() -> Command + Send + Sync>,
     toolchain: Toolchain,
     limits: CompileLimits,
+    verification: Verification,
     stop: Stop,
     worker: Option<Worker>,
 }
@@ -167,7 +168,14 @@ impl Compiler {
     /// is added here.
     pub fn new(worker_command: impl Fn() -> Command + Send + Sync + 'static, toolchain: Toolchain) -> Self {
         let limits = CompileLimits::for_toolchain(&toolchain.folder);
-        Self { command: Box::new(worker_command), toolchain, limits, stop: Box::new(|| false), worker: None }
+        Self {
+            command: Box::new(worker_command),
+            toolchain,
+            limits,
+            verification: Verification::CodeGeneration,
+            stop: Box::new(|| false),
+            worker: None,
+        }
     }
 
     /// The same compiler with these limits. Kills a running worker.
@@ -181,6 +189,12 @@ impl Compiler {
     pub fn with_time(mut self, time: Option<Duration>) -> Self {
         self.limits.time = time;
         self
+    }
+
+    /// The same compiler, which verifies its intermediate representation after each pass.
+    #[must_use]
+    pub fn verifying(self) -> Self {
+        Self { verification: Verification::AllPasses, ..self }
     }
 
     /// The same compiler, interrupted as soon as `stop` returns true.
@@ -205,28 +219,45 @@ impl Compiler {
         self.worker.as_ref().map(Worker::id)
     }
 
-    /// Compiles a module in MLIR's text form, with these flags, to the bytes of a VMFB.
+    /// Compiles a module in MLIR's text form, with these flags, to the bytes of a VMFB. Where the compiler fails, it is asked again
+    /// with verification after each pass, since the first pass that goes wrong gives the best error.
     pub fn compile(&mut self, mlir: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
-        let request = Request { flags: flags.to_vec(), program: mlir.to_owned() };
+        let mut result = self.compile_with(self.verification, mlir, flags);
+        let has_failed = matches!(
+            result,
+            Err(CompileError::Rejected { .. } | CompileError::Failed { .. } | CompileError::Crashed { .. })
+        );
+        if has_failed && self.verification != Verification::AllPasses {
+            result = self.compile_with(Verification::AllPasses, mlir, flags);
+        }
+        if let Err(error) = &mut result {
+            let reason = error.to_string();
+            if let CompileError::Crashed { reproducer, .. } | CompileError::TimedOut { reproducer, .. } =
+                error
+            {
+                *reproducer = self.limits.keep(mlir, flags, &reason);
+            }
+        }
+        result
+    }
+
+    fn compile_with(
+        &mut self,
+        verification: Verification,
+        mlir: &str,
+        flags: &[String],
+    ) -> Result<Vec<u8>, CompileError> {
+        let request = Request { flags: flags.to_vec(), program: mlir.to_owned(), verification };
         let limit = self.limits.time;
         self.running()?;
         let Some(worker) = &mut self.worker else { return Err(self.broken(&out_of_turn())) };
-        let mut error = match worker.ask(request, limit, &self.stop) {
+        Err(match worker.ask(request, limit, &self.stop) {
             Ok((Answer::Compiled(program), _)) => return Ok(program),
-            Ok((Answer::Rejected(diagnostics), said)) => {
-                return Err(CompileError::Rejected { diagnostics, said });
-            }
-            Ok((Answer::Failed { cause }, said)) => return Err(CompileError::Failed { cause, said }),
+            Ok((Answer::Rejected(diagnostics), said)) => CompileError::Rejected { diagnostics, said },
+            Ok((Answer::Failed { cause }, said)) => CompileError::Failed { cause, said },
             Ok((Answer::Ready { .. } | Answer::Unusable { .. }, _)) => self.broken(&out_of_turn()),
             Err(error) => self.broken(&error),
-        };
-        let reason = error.to_string();
-        if let CompileError::Crashed { reproducer, .. } | CompileError::TimedOut { reproducer, .. } =
-            &mut error
-        {
-            *reproducer = self.limits.keep(mlir, flags, &reason);
-        }
-        Err(error)
+        })
     }
 
     /// Compiles a module with the first of several command lines that succeeds: the bytes, and the position of that

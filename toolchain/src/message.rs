@@ -47,6 +47,16 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Passes after which the compiler verifies its intermediate representation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verification {
+    /// Those of code generation. The first of them verifies what the passes before have made.
+    CodeGeneration,
+    /// All, which takes a quarter of a compilation: for the passes before and after, the intermediate representation is the whole
+    /// program.
+    AllPasses,
+}
+
 /// Message of the parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
@@ -54,6 +64,8 @@ pub(crate) struct Request {
     pub(crate) flags: Vec<String>,
     /// The program.
     pub(crate) program: String,
+    /// The passes that are followed by verification.
+    pub(crate) verification: Verification,
 }
 
 /// Message of the worker. The first one is `Ready` or `Unusable`; after that, one answer to each request.
@@ -77,18 +89,28 @@ const UNUSABLE: u8 = 2;
 const COMPILED: u8 = 3;
 const REJECTED: u8 = 4;
 const FAILED: u8 = 5;
+const VERIFIED_REQUEST: u8 = 6;
 
 impl Request {
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let kind = match self.verification {
+            Verification::CodeGeneration => REQUEST,
+            Verification::AllPasses => VERIFIED_REQUEST,
+        };
         let parts = std::iter::once(&self.program).chain(&self.flags);
-        Frame { kind: REQUEST, parts: parts.map(|part| part.clone().into_bytes()).collect() }.write(out)
+        Frame { kind, parts: parts.map(|part| part.clone().into_bytes()).collect() }.write(out)
     }
 
     pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Self>> {
         let Some(frame) = Frame::read(input)? else { return Ok(None) };
         let mut texts = frame.parts.into_iter().map(text);
-        let program = texts.next().filter(|_| frame.kind == REQUEST).ok_or_else(|| unknown(frame.kind))??;
-        Ok(Some(Self { program, flags: texts.collect::<io::Result<_>>()? }))
+        let verification = match frame.kind {
+            REQUEST => Verification::CodeGeneration,
+            VERIFIED_REQUEST => Verification::AllPasses,
+            other => return Err(unknown(other)),
+        };
+        let program = texts.next().ok_or_else(|| unknown(frame.kind))??;
+        Ok(Some(Self { program, flags: texts.collect::<io::Result<_>>()?, verification }))
     }
 }
 
@@ -152,10 +174,13 @@ mod tests {
 
     #[test]
     fn messages_come_back_as_they_were() {
-        let request = Request { flags: vec!["--a=1".into(), String::new()], program: "module".into() };
-        let mut stream = Vec::new();
-        request.write(&mut stream).expect("memory");
-        assert_eq!(Request::read(&mut stream.as_slice()).expect("whole"), Some(request));
+        for verification in [Verification::CodeGeneration, Verification::AllPasses] {
+            let flags = vec!["--a=1".into(), String::new()];
+            let request = Request { flags, program: "module".into(), verification };
+            let mut stream = Vec::new();
+            request.write(&mut stream).expect("memory");
+            assert_eq!(Request::read(&mut stream.as_slice()).expect("whole"), Some(request));
+        }
 
         let said = |severity, message: &str| Diagnostic { severity, message: message.into() };
         for answer in [
@@ -178,7 +203,8 @@ mod tests {
         Answer::Compiled(vec![1]).write(&mut stream).expect("memory");
         insta::assert_snapshot!(Request::read(&mut stream.as_slice()).expect_err("an answer"), @"a message of kind 3 makes no sense here");
         let mut stream = Vec::new();
-        Request { flags: vec![], program: String::new() }.write(&mut stream).expect("memory");
-        insta::assert_snapshot!(Answer::read(&mut stream.as_slice()).expect_err("a request"), @"a message of kind 0 makes no sense here");
+        let verification = Verification::AllPasses;
+        Request { flags: vec![], program: String::new(), verification }.write(&mut stream).expect("memory");
+        insta::assert_snapshot!(Answer::read(&mut stream.as_slice()).expect_err("a request"), @"a message of kind 6 makes no sense here");
     }
 }

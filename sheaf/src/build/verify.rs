@@ -146,7 +146,7 @@ fn rebuild(
     let release = toolchain::used(&mut settings, project)?;
     let toolchain = installed(&compile_service(home, settings, release)?)?;
     let worker = worker()?;
-    let mut compiler = Compiler::new(move || worker(), toolchain);
+    let mut compiler = Compiler::new(move || worker(), toolchain).verifying();
     let mut all = true;
     for (entry, bytes) in programs {
         let Some(job) = jobs.get(&entry.key) else {

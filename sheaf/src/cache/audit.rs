@@ -50,7 +50,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
         }
     };
     let worker = worker()?;
-    let mut compiler = Compiler::new(move || worker(), toolchain);
+    let mut compiler = Compiler::new(move || worker(), toolchain).verifying();
     let (mut bytes, mut results, mut unknown, mut different) = (0, 0, 0, 0);
     for signed in chosen {
         let claim = &signed.claim;
