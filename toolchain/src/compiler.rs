@@ -135,6 +135,15 @@ impl CompileError {
         };
         remedy.to_owned()
     }
+
+    /// True if verification after each pass may give a better error: one of the program or the compiler, and of no limit.
+    fn may_be_explained(&self) -> bool {
+        match self {
+            Self::Rejected { .. } | Self::Failed { .. } => true,
+            Self::Crashed { signal, said, .. } => !lacks_memory(*signal, said),
+            _ => false,
+        }
+    }
 }
 
 /// Remedy for lack of memory.
@@ -223,11 +232,9 @@ impl Compiler {
     /// with verification after each pass, since the first pass that goes wrong gives the best error.
     pub fn compile(&mut self, mlir: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
         let mut result = self.compile_with(self.verification, mlir, flags);
-        let has_failed = matches!(
-            result,
-            Err(CompileError::Rejected { .. } | CompileError::Failed { .. } | CompileError::Crashed { .. })
-        );
-        if has_failed && self.verification != Verification::AllPasses {
+        if self.verification != Verification::AllPasses
+            && result.as_ref().is_err_and(CompileError::may_be_explained)
+        {
             result = self.compile_with(Verification::AllPasses, mlir, flags);
         }
         if let Err(error) = &mut result {

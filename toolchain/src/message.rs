@@ -52,7 +52,7 @@ impl fmt::Display for Diagnostic {
 pub(crate) enum Verification {
     /// Those of code generation. The first of them verifies what the passes before have made.
     CodeGeneration,
-    /// All, which takes a quarter of a compilation: for the passes before and after, the intermediate representation is the whole
+    /// All, which makes a compilation a quarter longer: for the passes before and after, the intermediate representation is the whole
     /// program.
     AllPasses,
 }

@@ -17,6 +17,7 @@ mod expand;
 mod explain;
 #[cfg(unix)]
 mod failing;
+mod flags;
 mod fmt;
 mod full_disk;
 mod guards;

@@ -57,7 +57,7 @@ pub(crate) fn long_program() -> String {
 #[test]
 fn one_worker_compiles_the_same_twice_and_survives_errors() {
     let Some(toolchain) = toolchain() else { return };
-    let mut compiler = compiler(toolchain);
+    let mut compiler = compiler(toolchain.clone());
     let clock = Instant::now();
     let version = compiler.start().expect("a compiler").clone();
     eprintln!("loaded {} in {:?}", version.revision, clock.elapsed());
@@ -72,6 +72,8 @@ fn one_worker_compiles_the_same_twice_and_survives_errors() {
     };
     let first = timed();
     assert_eq!(first, timed(), "the same program twice");
+    let verified = self::compiler(toolchain).verifying().compile(ADD, &Target::CPU.flags());
+    assert_eq!(first, verified.expect("a program"), "verification changes nothing");
     // A FlatBuffer with the identifier of IREE's bytecode modules, behind its length.
     assert!(first.windows(4).take(64).any(|window| window == b"IREE"), "{:?}", &first[..32]);
 
@@ -153,7 +155,8 @@ fn another_release_is_refused() {
 #[test]
 fn a_compiler_that_crashes_is_an_error_and_the_next_one_works() {
     let Some(toolchain) = toolchain() else { return };
-    let mut compiler = compiler(toolchain);
+    // After a crash it asks again, unless it verifies already.
+    let mut compiler = compiler(toolchain).verifying();
     compiler.start().expect("a compiler");
     let first = compiler.worker_id().expect("a worker");
     let (started, starting) = mpsc::channel();

@@ -1,0 +1,58 @@
+//! Programs that are compiled with flags which the user names.
+
+use std::fs;
+
+use sheaf_tests::{Output, Sandbox};
+
+const PROGRAM: &str = "\
+(defn products [(x f32 [64 64])] (sum (@ x x) :axis 0))
+(print (sum (products (ones '[64 64]))))
+";
+
+/// Runs the program as kernels of the compiler, which take flags, with further options.
+fn run(sandbox: &Sandbox, options: &[&str]) -> Output {
+    sandbox.write("products.shf", PROGRAM);
+    let program = ["products.shf", "--jit", "always", "--strict", "--kernels", "never"];
+    sandbox.run(&[&program[..], options].concat())
+}
+
+/// The sets of flags that were to be tried for each entry of the manifest.
+fn alternatives(sandbox: &Sandbox) -> Vec<serde_json::Value> {
+    let manifest = fs::read_to_string(sandbox.path("__sheaf__/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+    let entries = manifest["entries"].as_array().expect("a list");
+    entries.iter().map(|entry| entry["alternatives"].clone()).collect()
+}
+
+#[test]
+fn named_flags_are_tried_first_and_in_that_run_alone() {
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
+    for (options, sets) in [
+        (
+            &["--flags", "data-tiling,ukernels"][..],
+            serde_json::json!([["--iree-opt-data-tiling=true", "--iree-llvmcpu-enable-ukernels=all"], []]),
+        ),
+        (&[], serde_json::Value::Null),
+    ] {
+        let output = run(&sandbox, options);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "262144.0\n"), "{output}");
+        assert!(alternatives(&sandbox).contains(&sets), "{:#?}", alternatives(&sandbox));
+    }
+}
+
+#[test]
+fn flags_are_those_of_the_table() {
+    let sandbox = Sandbox::new();
+    let unknown = run(&sandbox, &["--flags", "data-tiling,--iree-opt-level=O3"]).stderr;
+    assert!(
+        unknown.contains("unknown variant `--iree-opt-level=O3`, expected one of `data-tiling`,"),
+        "{unknown}"
+    );
+    let both = run(&sandbox, &["--flags", "optimize-more,ukernels,optimize-most"]);
+    assert_eq!(both.code, Some(1), "{both}");
+    assert!(
+        both.stderr
+            .contains("the compiler takes one of optimize-more and optimize-most: leave out the other one"),
+        "{both}"
+    );
+}
