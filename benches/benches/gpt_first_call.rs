@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use sheaf_engine::Engine;
 use sheaf_graph::stablehlo::{Model, emit};
 use sheaf_graph::tensor::HostTensor;
-use sheaf_lang::eval::{Interp, Options};
+use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_loader::SystemHost;
 use std::sync::Arc;
@@ -125,7 +125,8 @@ fn first_call(engine: Option<Engine>) -> Sample {
     let mut interp = Interp::new(
         Box::new(SystemHost::new(Vec::new(), Arc::new(()))),
         Some(Box::new(backend)),
-        Options::default(),
+        // A first call of so little work is interpreted otherwise.
+        Options { jit: Jit::Always, ..Options::default() },
     );
     let module = Interp::program(&program);
     let mut run = |text: &str| match interp.run_text(&module, "bench", text) {
@@ -142,6 +143,7 @@ fn first_call(engine: Option<Engine>) -> Sample {
     clock.borrow_mut().start = Instant::now();
     run(CALL);
     let mut clock = clock.borrow_mut();
+    assert!(clock.sample.equations > 0, "the step was interpreted");
     clock.sample.run = clock.start.elapsed();
     clock.sample.clone()
 }

@@ -228,24 +228,9 @@ impl Compiler {
         self.worker.as_ref().map(Worker::id)
     }
 
-    /// Compiles a module in MLIR's text form, with these flags, to the bytes of a VMFB. Where the compiler fails, it is asked again
-    /// with verification after each pass, since the first pass that goes wrong gives the best error.
+    /// Compiles a module in MLIR's text form, with these flags, to the bytes of a VMFB.
     pub fn compile(&mut self, mlir: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
-        let mut result = self.compile_with(self.verification, mlir, flags);
-        if self.verification != Verification::AllPasses
-            && result.as_ref().is_err_and(CompileError::may_be_explained)
-        {
-            result = self.compile_with(Verification::AllPasses, mlir, flags);
-        }
-        if let Err(error) = &mut result {
-            let reason = error.to_string();
-            if let CompileError::Crashed { reproducer, .. } | CompileError::TimedOut { reproducer, .. } =
-                error
-            {
-                *reproducer = self.limits.keep(mlir, flags, &reason);
-            }
-        }
-        result
+        self.first_of(mlir, &[flags.to_vec()]).map(|(bytes, _)| bytes)
     }
 
     fn compile_with(
@@ -258,18 +243,28 @@ impl Compiler {
         let limit = self.limits.time;
         self.running()?;
         let Some(worker) = &mut self.worker else { return Err(self.broken(&out_of_turn())) };
-        Err(match worker.ask(request, limit, &self.stop) {
+        let mut error = match worker.ask(request, limit, &self.stop) {
             Ok((Answer::Compiled(program), _)) => return Ok(program),
-            Ok((Answer::Rejected(diagnostics), said)) => CompileError::Rejected { diagnostics, said },
-            Ok((Answer::Failed { cause }, said)) => CompileError::Failed { cause, said },
+            Ok((Answer::Rejected(diagnostics), said)) => {
+                return Err(CompileError::Rejected { diagnostics, said });
+            }
+            Ok((Answer::Failed { cause }, said)) => return Err(CompileError::Failed { cause, said }),
             Ok((Answer::Ready { .. } | Answer::Unusable { .. }, _)) => self.broken(&out_of_turn()),
             Err(error) => self.broken(&error),
-        })
+        };
+        let reason = error.to_string();
+        if let CompileError::Crashed { reproducer, .. } | CompileError::TimedOut { reproducer, .. } =
+            &mut error
+        {
+            *reproducer = self.limits.keep(mlir, flags, &reason);
+        }
+        Err(error)
     }
 
     /// Compiles a module with the first of several command lines that succeeds: the bytes, and the position of that
     /// command line. Each gets the lesser of the time limits, `limit` and that of all programs. A timeout ends the attempts,
-    /// since it depends on the machine, not on the program. The error is that of the first attempt.
+    /// since it depends on the machine, not on the program. Where none succeeds, the first is repeated with verification after each
+    /// pass, whose error names the pass that goes wrong.
     pub fn compile_first(
         &mut self,
         mlir: &str,
@@ -286,7 +281,7 @@ impl Compiler {
     fn first_of(&mut self, mlir: &str, attempts: &[Vec<String>]) -> Result<(Vec<u8>, usize), CompileError> {
         let mut first = None;
         for (position, flags) in attempts.iter().enumerate() {
-            match self.compile(mlir, flags) {
+            match self.compile_with(self.verification, mlir, flags) {
                 Ok(bytes) => return Ok((bytes, position)),
                 Err(
                     error @ (CompileError::Rejected { .. }
@@ -298,7 +293,13 @@ impl Compiler {
         }
         let nothing =
             || CompileError::Protocol { cause: "there was nothing to try".into(), said: String::new() };
-        Err(first.unwrap_or_else(nothing))
+        let error = first.unwrap_or_else(nothing);
+        match attempts.first() {
+            Some(flags) if self.verification != Verification::AllPasses && error.may_be_explained() => {
+                Ok((self.compile_with(Verification::AllPasses, mlir, flags)?, 0))
+            }
+            _ => Err(error),
+        }
     }
 
     /// The worker, started if needed.
