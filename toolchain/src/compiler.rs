@@ -262,7 +262,8 @@ impl Compiler {
     }
 
     /// Compiles a module with the first of several command lines that succeeds: the bytes, and the position of that
-    /// command line. Each gets the lesser of the time limits, `limit` and that of all programs. A timeout ends the attempts,
+    /// command line. Each gets the lesser of the time limits, `limit` and that of all programs. A program with a `limit` is one that
+    /// the compiler may reject, such as a kernel that is written out, and is verified after each pass. A timeout ends the attempts,
     /// since it depends on the machine, not on the program. Where none succeeds, the first is repeated with verification after each
     /// pass, whose error names the pass that goes wrong.
     pub fn compile_first(
@@ -271,10 +272,13 @@ impl Compiler {
         attempts: &[Vec<String>],
         limit: Option<Duration>,
     ) -> Result<(Vec<u8>, usize), CompileError> {
-        let usual = self.limits.time;
-        self.limits.time = [usual, limit].into_iter().flatten().min();
+        let usual = (self.limits.time, self.verification);
+        self.limits.time = [usual.0, limit].into_iter().flatten().min();
+        if limit.is_some() {
+            self.verification = Verification::AllPasses;
+        }
         let result = self.first_of(mlir, attempts);
-        self.limits.time = usual;
+        (self.limits.time, self.verification) = usual;
         result
     }
 
