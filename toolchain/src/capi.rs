@@ -21,12 +21,14 @@ use crate::message::{Answer, Diagnostic, Request, Severity, Verification};
 /// The name of programs in diagnostics; fixed, so that equal programs compile to equal bytes.
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
 
-/// The phases of a compilation that run as one, from the end of one to that of another, and whether the intermediate representation
-/// is verified after each of their passes. The division makes no difference to the result.
+/// Parts of a compilation: the phase that each starts after, its last phase, and whether the intermediate representation is verified
+/// after each of its passes. The division makes no difference to the result.
 type Phases = [(&'static CStr, &'static CStr, bool)];
 
+/// All passes are followed by verification.
 const VERIFIED: &Phases = &[(c"start", c"end", true)];
 
+/// The passes of code generation are followed by verification.
 const CODE_GENERATION_VERIFIED: &Phases = &[
     (c"start", c"executable-sources", false),
     (c"executable-sources", c"executable-targets", true),
