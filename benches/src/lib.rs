@@ -11,6 +11,11 @@ use sheaf_lang::eval::STACK_BYTES;
 use sheaf_project::{Home, Settings};
 use sheaf_toolchain::{Compiler, Toolchain};
 
+/// The allocator of `sheaf`.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The median time of `runs` calls of `f`, after one warm-up call.
 pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
     f();

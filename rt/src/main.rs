@@ -14,7 +14,7 @@ use options::{Command, Options};
 use program::{Failure, Program};
 use sheaf_lang::eval::STACK_BYTES;
 
-#[cfg(target_env = "musl")]
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use sheaf::cli::{Cli, Command};
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match Cli::parse().command() {
         Command::Run(options) => sheaf::run::run(&options),
