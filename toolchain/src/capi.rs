@@ -48,10 +48,11 @@ pub(crate) struct Library {
 /// As [`IreeCompiler::open`].
 unsafe fn open(path: &Path) -> Result<IreeCompiler, String> {
     // Opened by itself, the library would call the allocator of the C library (`RTLD_DEEPBIND`), even where the program has one of its
-    // own, with which a compilation takes a tenth less. The order in which symbols are sought is that of the first opening.
+    // own, with which a compilation takes a tenth less. The order in which symbols are sought is that of the first opening; where that fails,
+    // the second says why.
     #[cfg(target_os = "linux")]
     // SAFETY: by the contract of this function.
-    let _first = unsafe { libloading::Library::new(path) }.map_err(|error| error.to_string())?;
+    let _first = unsafe { libloading::Library::new(path) };
     // SAFETY: by the contract of this function.
     unsafe { IreeCompiler::open(path) }.map_err(|error| error.to_string())
 }
