@@ -35,26 +35,26 @@ const CODE_GENERATION_VERIFIED: &Phases = &[
     (c"executable-targets", c"end", false),
 ];
 
-/// The compiler, loaded and initialised.
-pub(crate) struct Library {
-    /// Never unloaded: the compiler leaves threads and exit handlers behind.
-    api: ManuallyDrop<IreeCompiler>,
-}
-
 /// Opens the library at `path`.
 ///
 /// # Safety
 ///
 /// As [`IreeCompiler::open`].
 unsafe fn open(path: &Path) -> Result<IreeCompiler, String> {
-    // Opened by itself, the library would call the allocator of the C library (`RTLD_DEEPBIND`), even where the program has one of its
-    // own, with which a compilation takes a tenth less. The order in which symbols are sought is that of the first opening; where that fails,
-    // the second says why.
+    // The second opening alone would bind the library to the C library's allocator (`RTLD_DEEPBIND`), and what is allocated by the
+    // program's own would be freed by the other. Symbols are sought in the order of the first opening; where that fails, the second
+    // says why.
     #[cfg(target_os = "linux")]
     // SAFETY: by the contract of this function.
     let _first = unsafe { libloading::Library::new(path) };
     // SAFETY: by the contract of this function.
     unsafe { IreeCompiler::open(path) }.map_err(|error| error.to_string())
+}
+
+/// The compiler, loaded and initialised.
+pub(crate) struct Library {
+    /// Never unloaded: the compiler leaves threads and exit handlers behind.
+    api: ManuallyDrop<IreeCompiler>,
 }
 
 impl Library {
