@@ -2,18 +2,20 @@
 //! XOR, and steps over dictionaries of 20 and 150 leaves.
 
 use sheaf_artifacts::ArtifactFolder;
-use sheaf_benches::median;
+use sheaf_benches::median_of;
 use sheaf_lang::eval::{Interp, Jit, Options};
+use sheaf_lang::program::Module;
 use sheaf_loader::SystemHost;
 use sheaf_runtime::{Buffer, CallFrame, ElementType, Runtime, Target, Vmfb};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 /// Calls of a run.
-const CALLS: usize = 500;
-/// Runs, of which the median counts.
-const RUNS: usize = 41;
+const CALLS: usize = 200;
+/// Rounds, of which the median counts.
+const RUNS: usize = 101;
 
 /// Leaf counts of the dictionaries.
 const LEAVES: [usize; 2] = [20, 150];
@@ -51,7 +53,7 @@ fn main() {
 }
 
 fn measure() {
-    println!("{CALLS} calls, median of {RUNS} runs, microseconds a call");
+    println!("{CALLS} calls, medians of {RUNS} rounds, microseconds a call");
     println!("{:12} {:>10} {:>10} {:>10} {:>12}", "", "language", "runtime", "invoke", "overhead");
     report("XOR", XOR);
     for leaves in LEAVES {
@@ -70,37 +72,60 @@ fn over_leaves(count: usize) -> String {
 }
 
 /// Prints the times of the calls of `program`'s function `step`: by [`LOOP`], by a loop through the runtime which feeds
-/// results back, and of the invocation alone.
+/// results back, and of the invocation alone. The three take turns, and the overhead is the median of the differences within
+/// a round: load on the machine affects all of a round.
 fn report(name: &str, program: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("calls").join(name.replace(' ', "-"));
-    let language = language_calls(&folder, program);
+    let mut language = LanguageCalls::new(&folder, program);
+    language.run();
     let mut frame = BareFrame::new(&folder);
-    let runtime = median(RUNS, || frame.feed_back());
-    let invoke = median(RUNS, || frame.invoke());
-    let [language, runtime, invoke] =
-        [language, runtime, invoke].map(|t| t.as_secs_f64() * 1e6 / CALLS as f64);
-    println!("{name:12} {language:10.2} {runtime:10.2} {invoke:10.2} {:12.2}", language - invoke);
+    let rounds: Vec<[f64; 3]> = (0..RUNS)
+        .map(|_| [timed(|| language.run()), timed(|| frame.feed_back()), timed(|| frame.invoke())])
+        .collect();
+    let of = |value: fn(&[f64; 3]) -> f64| median_of(rounds.iter().map(value).collect());
+    let (language, runtime, invoke) = (of(|r| r[0]), of(|r| r[1]), of(|r| r[2]));
+    println!("{name:12} {language:10.2} {runtime:10.2} {invoke:10.2} {:12.2}", of(|r| r[0] - r[2]));
 }
 
-/// Time of [`CALLS`] calls from the interpreted loop. Compiles `step` into `folder`.
-fn language_calls(folder: &Path, program: &str) -> Duration {
-    let engine = sheaf_benches::engine(folder, false);
-    let mut interp = Interp::new(
-        Box::new(SystemHost::new(Vec::new(), Arc::new(()))),
-        Some(Box::new(engine)),
-        Options { jit: Jit::Always, ..Options::default() },
-    );
-    let module = Interp::program("bench.shf");
-    let mut run = |text: &str| {
-        if let Err(errors) = interp.run_text(&module, "bench", text) {
+/// Microseconds of each of [`CALLS`] calls.
+fn timed(calls: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    calls();
+    start.elapsed().as_secs_f64() * 1e6 / CALLS as f64
+}
+
+/// A program whose calls of `step` are compiled into a folder.
+struct LanguageCalls {
+    interp: Interp,
+    module: Rc<Module>,
+}
+
+impl LanguageCalls {
+    fn new(folder: &Path, program: &str) -> Self {
+        let engine = sheaf_benches::engine(folder, false);
+        let interp = Interp::new(
+            Box::new(SystemHost::new(Vec::new(), Arc::new(()))),
+            Some(Box::new(engine)),
+            Options { jit: Jit::Always, ..Options::default() },
+        );
+        let mut calls = LanguageCalls { interp, module: Interp::program("bench.shf") };
+        calls.evaluate(&[program, LOOP].concat());
+        calls
+    }
+
+    /// [`CALLS`] calls from the interpreted loop.
+    fn run(&mut self) {
+        self.evaluate(&format!("(calls start {CALLS})"));
+    }
+
+    fn evaluate(&mut self, text: &str) {
+        if let Err(errors) = self.interp.run_text(&self.module, "bench", text) {
             let shown: Vec<String> =
-                errors.iter().map(|d| sheaf_syntax::render::render(&interp.sources, d, false)).collect();
+                errors.iter().map(|d| sheaf_syntax::render::render(&self.interp.sources, d, false)).collect();
             eprintln!("{}", shown.join("\n"));
             std::process::exit(1);
         }
-    };
-    run(&[program, LOOP].concat());
-    median(RUNS, || run(&format!("(calls start {CALLS})")))
+    }
 }
 
 /// The same program in a call frame of the runtime.

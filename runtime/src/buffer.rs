@@ -20,21 +20,14 @@ const LOOK: Duration = Duration::from_micros(20);
 ///
 /// A buffer is never written after it was created, except by a call that [consumes](crate::CallFrame::donate) it.
 pub struct Buffer {
+    /// Its record as a suballocation, if the memory is a part of an allocation. Declared before the view: the address of an
+    /// allocation is that of another once it is free.
+    suballocation: Option<Recorded>,
     view: Ref<iree::iree_hal_buffer_view_t>,
     element: ElementType,
     target: Target,
-    /// Its record as a suballocation, if the memory is a part of an allocation.
-    suballocation: Option<Recorded>,
     // Declared after the view: the memory may be the device's, which must be dropped last.
     shared: Rc<Shared>,
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if let Some(recorded) = self.suballocation {
-            self.shared.suballocations.borrow_mut().remove(recorded);
-        }
-    }
 }
 
 impl Buffer {
@@ -92,8 +85,7 @@ impl Buffer {
         // SAFETY: the view is live.
         let element =
             ElementType::from_iree(unsafe { iree::iree_hal_buffer_view_element_type(view.as_ptr()) })?;
-        let suballocation =
-            part_of(&view).map(|(allocation, part)| shared.suballocations.borrow_mut().add(allocation, part));
+        let suballocation = part_of(&view).map(|(address, part)| shared.suballocations.add(address, part));
         Ok(Self { view, element, target, suballocation, shared: Rc::clone(shared) })
     }
 
@@ -146,7 +138,7 @@ impl Buffer {
     }
 
     fn is_unshared_memory(&self) -> bool {
-        let Self { view, suballocation, shared, .. } = self;
+        let Self { view, suballocation, .. } = self;
         // SAFETY: the view and its memory are live.
         let (memory, allocation) = unsafe {
             let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
@@ -157,9 +149,7 @@ impl Buffer {
         }
         match suballocation {
             None => allocation == memory,
-            Some(recorded) => {
-                shared.suballocations.borrow_mut().is_exclusive(*recorded, references(allocation))
-            }
+            Some(recorded) => recorded.is_exclusive(references(allocation)),
         }
     }
 

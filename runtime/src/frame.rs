@@ -150,9 +150,11 @@ impl CallFrame {
 
     /// All results of the last call; the frame keeps none.
     pub fn take_results(&mut self) -> Result<Vec<Buffer>, Error> {
-        let results = (0..self.result_count).map(|index| self.result(index)).collect();
+        // A collected `Result` would grow the vector step by step.
+        let mut results = Vec::with_capacity(self.result_count);
+        let taken = (0..self.result_count).try_for_each(|index| Ok(results.push(self.result(index)?)));
         self.drop_results();
-        results
+        taken.map(|()| results)
     }
 
     /// Releases all arguments and results. The frame can be used again once the arguments are set again.

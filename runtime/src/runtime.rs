@@ -91,7 +91,7 @@ pub struct Runtime {
 pub(crate) struct Shared {
     pub(crate) process: &'static Process,
     backends: RefCell<Vec<(Target, Rc<Backend>)>>,
-    pub(crate) suballocations: RefCell<Suballocations>,
+    pub(crate) suballocations: Suballocations,
 }
 
 impl Runtime {
@@ -102,7 +102,7 @@ impl Runtime {
             shared: Rc::new(Shared {
                 process,
                 backends: RefCell::default(),
-                suballocations: RefCell::default(),
+                suballocations: Suballocations::default(),
             }),
         })
     }

@@ -4,12 +4,22 @@
 //! shared: its neighbours refer to the same allocation, and so may a result that lies within an argument, or a constant
 //! of a program.
 
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use slab::Slab;
 
-/// The live suballocations of each allocation, by its address.
+/// The allocations that have live suballocations.
 #[derive(Default)]
-pub(crate) struct Suballocations(FxHashMap<usize, Allocation>);
+pub(crate) struct Suballocations(Rc<RefCell<Allocations>>);
+
+#[derive(Default)]
+struct Allocations {
+    by_address: FxHashMap<usize, Weak<Allocation>>,
+    /// The allocation of the suballocation that was recorded last: the results of a call lie in one.
+    last: Weak<Allocation>,
+}
 
 /// A part of an allocation: its start and end, and the IREE object for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,17 +29,25 @@ pub(crate) struct Suballocation {
     pub(crate) object: usize,
 }
 
-/// A recorded suballocation: the address of its allocation, and its key among those of the allocation.
-#[derive(Clone, Copy, Debug)]
+/// A live suballocation: recorded until it is dropped.
 pub(crate) struct Recorded {
-    allocation: usize,
+    allocation: Rc<Allocation>,
+    /// Its key among the parts of the allocation.
     key: usize,
+}
+
+/// An allocation with live suballocations.
+struct Allocation {
+    address: usize,
+    parts: RefCell<Parts>,
+    /// The table that it is in.
+    table: Rc<RefCell<Allocations>>,
 }
 
 /// Parts of one allocation.
 #[derive(Default)]
-struct Allocation {
-    parts: Slab<Suballocation>,
+struct Parts {
+    all: Slab<Suballocation>,
     /// Summary of the parts; `None` after a change. A call looks at all its arguments between two changes.
     overview: Option<Overview>,
 }
@@ -43,28 +61,54 @@ struct Overview {
 }
 
 impl Suballocations {
-    pub(crate) fn add(&mut self, allocation: usize, suballocation: Suballocation) -> Recorded {
-        let of = self.0.entry(allocation).or_default();
-        of.overview = None;
-        Recorded { allocation, key: of.parts.insert(suballocation) }
+    /// Records a part of the allocation at an address.
+    pub(crate) fn add(&self, address: usize, suballocation: Suballocation) -> Recorded {
+        let allocation = self.allocation(address);
+        let key = {
+            let mut parts = allocation.parts.borrow_mut();
+            parts.overview = None;
+            parts.all.insert(suballocation)
+        };
+        Recorded { allocation, key }
     }
 
-    pub(crate) fn remove(&mut self, Recorded { allocation, key }: Recorded) {
-        let Some(of) = self.0.get_mut(&allocation) else { return };
-        of.overview = None;
-        of.parts.try_remove(key);
-        if of.parts.is_empty() {
-            self.0.remove(&allocation);
+    fn allocation(&self, address: usize) -> Rc<Allocation> {
+        let mut table = self.0.borrow_mut();
+        if let Some(last) = table.last.upgrade().filter(|last| last.address == address) {
+            return last;
         }
+        let found = table.by_address.get(&address).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let new = Rc::new(Allocation { address, parts: RefCell::default(), table: Rc::clone(&self.0) });
+            table.by_address.insert(address, Rc::downgrade(&new));
+            new
+        });
+        table.last = Rc::downgrade(&found);
+        found
     }
+}
 
-    /// True if all of the `references` to an allocation are recorded suballocations, of which no other overlaps this
+impl Recorded {
+    /// True if all of the `references` to the allocation are recorded suballocations, of which no other overlaps this
     /// one.
-    pub(crate) fn is_exclusive(&mut self, Recorded { allocation, key }: Recorded, references: usize) -> bool {
-        let Some(of) = self.0.get_mut(&allocation) else { return false };
-        let Some(part) = of.parts.get(key).copied() else { return false };
-        let overview = of.overview.get_or_insert_with(|| Overview::of(&of.parts));
-        overview.objects == references && overview.is_apart(part)
+    pub(crate) fn is_exclusive(&self, references: usize) -> bool {
+        let parts = &mut *self.allocation.parts.borrow_mut();
+        let Some(part) = parts.all.get(self.key) else { return false };
+        let overview = parts.overview.get_or_insert_with(|| Overview::of(&parts.all));
+        overview.objects == references && overview.is_apart(*part)
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        let mut parts = self.allocation.parts.borrow_mut();
+        parts.overview = None;
+        parts.all.try_remove(self.key);
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.table.borrow_mut().by_address.remove(&self.address);
     }
 }
 
@@ -95,40 +139,53 @@ mod tests {
 
     #[test]
     fn a_suballocation_is_exclusive_while_no_other_overlaps_it_and_nothing_else_refers_to_the_allocation() {
-        let mut suballocations = Suballocations::default();
+        let suballocations = Suballocations::default();
         let part = |object, start, end| Suballocation { start, end, object };
         let first = suballocations.add(7, part(1, 0, 8));
         let second = suballocations.add(7, part(2, 8, 16));
-        assert!(suballocations.is_exclusive(first, 2));
-        assert!(!suballocations.is_exclusive(first, 3), "a constant of a program, perhaps");
+        assert!(first.is_exclusive(2));
+        assert!(!first.is_exclusive(3), "a constant of a program, perhaps");
         let within = suballocations.add(7, part(3, 4, 8));
-        assert!(!suballocations.is_exclusive(first, 3));
-        assert!(suballocations.is_exclusive(second, 3));
-        suballocations.remove(within);
-        suballocations.remove(second);
-        assert!(suballocations.is_exclusive(first, 1));
+        assert!(!first.is_exclusive(3));
+        assert!(second.is_exclusive(3));
+        drop((within, second));
+        assert!(first.is_exclusive(1));
         let same_object = suballocations.add(7, part(1, 0, 8));
-        assert!(!suballocations.is_exclusive(first, 1));
-        suballocations.remove(same_object);
-        assert!(suballocations.is_exclusive(first, 1));
+        assert!(!first.is_exclusive(1));
+        drop(same_object);
+        assert!(first.is_exclusive(1));
         let empty = suballocations.add(7, part(4, 4, 4));
-        assert!(suballocations.is_exclusive(first, 2), "nothing overlaps what is empty");
-        assert!(!suballocations.is_exclusive(empty, 2));
-        suballocations.remove(empty);
-        suballocations.remove(first);
-        assert!(!suballocations.is_exclusive(first, 1));
+        assert!(first.is_exclusive(2), "nothing overlaps what is empty");
+        assert!(!empty.is_exclusive(2));
+    }
+
+    #[test]
+    fn allocations_are_apart_and_forgotten_with_their_last_suballocation() {
+        let suballocations = Suballocations::default();
+        let part = |object, start, end| Suballocation { start, end, object };
+        let first = suballocations.add(7, part(1, 0, 8));
+        let other = suballocations.add(8, part(2, 0, 8));
+        let second = suballocations.add(7, part(3, 4, 12));
+        assert!(other.is_exclusive(1));
+        assert!(!first.is_exclusive(2));
+        drop(first);
+        assert!(second.is_exclusive(1));
+        assert_eq!(suballocations.0.borrow().by_address.len(), 2);
+        drop((second, other));
+        assert!(suballocations.0.borrow().by_address.is_empty());
+        assert!(suballocations.add(8, part(4, 0, 8)).is_exclusive(1), "another allocation at that address");
     }
 
     #[test]
     fn a_suballocation_within_an_earlier_longer_one_is_not_exclusive() {
-        let mut suballocations = Suballocations::default();
+        let suballocations = Suballocations::default();
         let part = |object, start, end| Suballocation { start, end, object };
         let long = suballocations.add(7, part(1, 0, 100));
         let [a, b] = [10, 20].map(|start| suballocations.add(7, part(start, start, start + 5)));
         let beyond = suballocations.add(7, part(2, 100, 108));
-        for inner in [long, a, b] {
-            assert!(!suballocations.is_exclusive(inner, 4));
+        for inner in [&long, &a, &b] {
+            assert!(!inner.is_exclusive(4));
         }
-        assert!(suballocations.is_exclusive(beyond, 4));
+        assert!(beyond.is_exclusive(4));
     }
 }

@@ -4,11 +4,12 @@ mod key;
 
 use std::hash::BuildHasherDefault;
 use std::ops::Index;
+use std::rc::Rc;
 
 use either::Either;
 use imbl::shared_ptr::RcK;
 use imbl::{GenericHashMap, GenericVector};
-use indexmap::IndexMap;
+use indexmap::IndexSet;
 use ustr::{IdentityHasher, Ustr};
 
 pub use key::Key;
@@ -32,10 +33,18 @@ enum Storage {
     Persistent(Box<Persistent>),
 }
 
-/// A hash table, copied on change.
+/// A hash table of the keys, shared by dictionaries with the same ones, and the values, copied on change.
 #[derive(Clone, Debug, Default)]
 struct Flat {
-    entries: IndexMap<Ustr, Value, Hasher>,
+    keys: Rc<Keys>,
+    /// In the order of the keys.
+    values: Vec<Value>,
+}
+
+/// Keys in insertion order.
+#[derive(Clone, Debug, Default)]
+struct Keys {
+    names: IndexSet<Ustr, Hasher>,
     /// Bit mask of the positions of keys written as strings.
     quoted: u64,
 }
@@ -43,10 +52,12 @@ struct Flat {
 /// Persistent trees: a changed copy shares unchanged parts.
 #[derive(Clone, Debug, Default)]
 struct Persistent {
-    /// Index of each key in `entries`.
+    /// Index of each key in `keys`.
     places: GenericHashMap<Ustr, usize, Hasher, RcK>,
     /// In insertion order, with a gap for each removed entry. At most half of them are gaps.
-    entries: GenericVector<Option<(Key, Item)>, RcK>,
+    keys: GenericVector<Option<Key>, RcK>,
+    /// In the order of the keys; `nil` in a gap.
+    values: GenericVector<Item, RcK>,
     tally: Tally,
 }
 
@@ -55,14 +66,16 @@ const _: () = assert!(MAX_FLAT <= u64::BITS as usize);
 impl Dict {
     /// An empty dictionary with the given capacity.
     pub fn with_capacity(entries: usize) -> Dict {
-        let flat = IndexMap::with_capacity_and_hasher(entries.min(MAX_FLAT), Hasher::default());
-        Dict(Storage::Flat(Flat { entries: flat, quoted: 0 }))
+        let entries = entries.min(MAX_FLAT);
+        let names = IndexSet::with_capacity_and_hasher(entries, Hasher::default());
+        let keys = Rc::new(Keys { names, quoted: 0 });
+        Dict(Storage::Flat(Flat { keys, values: Vec::with_capacity(entries) }))
     }
 
     /// Number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Storage::Flat(flat) => flat.entries.len(),
+            Storage::Flat(flat) => flat.values.len(),
             Storage::Persistent(persistent) => persistent.places.len(),
         }
     }
@@ -75,7 +88,7 @@ impl Dict {
     /// The value of a key.
     pub fn get(&self, key: &Ustr) -> Option<&Value> {
         match &self.0 {
-            Storage::Flat(flat) => flat.entries.get(key),
+            Storage::Flat(flat) => flat.keys.names.get_index_of(key).map(|i| &flat.values[i]),
             Storage::Persistent(persistent) => persistent.places.get(key).map(|place| persistent.at(*place)),
         }
     }
@@ -83,7 +96,7 @@ impl Dict {
     /// True if there is such a key.
     pub fn contains_key(&self, key: &Ustr) -> bool {
         match &self.0 {
-            Storage::Flat(flat) => flat.entries.contains_key(key),
+            Storage::Flat(flat) => flat.keys.names.contains(key),
             Storage::Persistent(persistent) => persistent.places.contains_key(key),
         }
     }
@@ -91,9 +104,10 @@ impl Dict {
     /// The entry at a position, in insertion order.
     pub fn get_index(&self, i: usize) -> Option<(Key, &Value)> {
         match &self.0 {
-            Storage::Flat(flat) => flat.entries.get_index(i).map(|(name, value)| (flat.key(i, *name), value)),
-            Storage::Persistent(persistent) if persistent.entries.len() == persistent.places.len() => {
-                persistent.entries.get(i)?.as_ref().map(|(key, value)| (*key, value.value()))
+            Storage::Flat(flat) => flat.entry(i),
+            Storage::Persistent(persistent) if persistent.gaps() == 0 => {
+                let key = persistent.keys.get(i).copied().flatten();
+                key.zip(persistent.values.get(i).map(Item::value))
             }
             Storage::Persistent(_) => self.iter().nth(i),
         }
@@ -102,14 +116,8 @@ impl Dict {
     /// The entries in insertion order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &Value)> + Clone {
         match &self.0 {
-            Storage::Flat(flat) => {
-                let entries = flat.entries.iter().enumerate();
-                Either::Left(entries.map(|(i, (name, value))| (flat.key(i, *name), value)))
-            }
-            Storage::Persistent(persistent) => {
-                let entries = persistent.entries.iter().flatten();
-                Either::Right(entries.map(|(key, value)| (*key, value.value())))
-            }
+            Storage::Flat(flat) => Either::Left(flat.keys.iter().zip(&flat.values)),
+            Storage::Persistent(persistent) => Either::Right(persistent.iter()),
         }
     }
 
@@ -128,10 +136,8 @@ impl Dict {
     /// The values in insertion order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
         match &self.0 {
-            Storage::Flat(flat) => Either::Left(flat.entries.values()),
-            Storage::Persistent(persistent) => {
-                Either::Right(persistent.entries.iter().flatten().map(|(_, value)| value.value()))
-            }
+            Storage::Flat(flat) => Either::Left(flat.values.iter()),
+            Storage::Persistent(persistent) => Either::Right(persistent.iter().map(|(_, value)| value)),
         }
     }
 
@@ -140,7 +146,7 @@ impl Dict {
     pub fn insert(&mut self, key: impl Into<Key>, value: Value) -> Option<Value> {
         let key = key.into();
         match &mut self.0 {
-            Storage::Flat(flat) if flat.entries.len() < MAX_FLAT || flat.entries.contains_key(&key.name) => {
+            Storage::Flat(flat) if flat.values.len() < MAX_FLAT || flat.keys.names.contains(&key.name) => {
                 flat.insert(key, value)
             }
             Storage::Flat(_) => {
@@ -154,14 +160,15 @@ impl Dict {
         }
     }
 
-    /// A dictionary of the same keys with other values, in insertion order; the table of more than [`MAX_FLAT`] keys is shared.
+    /// A dictionary of the same keys with other values, in insertion order; the table of the keys is shared.
     /// Keys beyond the last value keep theirs.
     pub(crate) fn with_values(&self, values: impl Iterator<Item = Value>) -> Dict {
         match &self.0 {
             Storage::Flat(flat) => {
-                let mut flat = flat.clone();
-                flat.entries.values_mut().zip(values).for_each(|(old, new)| *old = new);
-                Dict(Storage::Flat(flat))
+                let mut others = Vec::with_capacity(flat.values.len());
+                others.extend(values.take(flat.values.len()));
+                others.extend_from_slice(&flat.values[others.len()..]);
+                Dict(Storage::Flat(Flat { keys: Rc::clone(&flat.keys), values: others }))
             }
             Storage::Persistent(persistent) => {
                 Dict(Storage::Persistent(Box::new(persistent.with_values(values))))
@@ -180,9 +187,7 @@ impl Dict {
             Storage::Flat(flat) => flat.remove(*key),
             Storage::Persistent(persistent) => {
                 persistent.remove(*key);
-                if persistent.places.len() <= MAX_FLAT
-                    || persistent.entries.len() > 2 * persistent.places.len()
-                {
+                if persistent.places.len() <= MAX_FLAT || persistent.gaps() > persistent.places.len() {
                     *self = self.iter().map(|(key, value)| (key, value.clone())).collect();
                 }
             }
@@ -191,60 +196,100 @@ impl Dict {
 }
 
 impl Flat {
+    fn entry(&self, i: usize) -> Option<(Key, &Value)> {
+        Some((self.keys.get(i)?, self.values.get(i)?))
+    }
+
+    fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
+        if let Some(i) = self.keys.names.get_index_of(&key.name) {
+            return Some(std::mem::replace(&mut self.values[i], value));
+        }
+        Rc::make_mut(&mut self.keys).push(key);
+        self.values.push(value);
+        None
+    }
+
+    fn remove(&mut self, key: Ustr) {
+        if let Some(i) = self.keys.names.get_index_of(&key) {
+            Rc::make_mut(&mut self.keys).remove(i);
+            self.values.remove(i);
+        }
+    }
+}
+
+impl Keys {
+    fn get(&self, i: usize) -> Option<Key> {
+        self.names.get_index(i).map(|name| self.key(i, *name))
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = Key> + ExactSizeIterator + Clone {
+        self.names.iter().enumerate().map(|(i, name)| self.key(i, *name))
+    }
+
     /// The key of that name at a position.
     fn key(&self, i: usize, name: Ustr) -> Key {
         Key { name, quoted: self.quoted >> i & 1 == 1 }
     }
 
-    fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
-        let (i, before) = self.entries.insert_full(key.name, value);
-        if key.quoted && before.is_none() {
-            self.quoted |= 1 << i;
-        }
-        before
+    /// Appends a new key.
+    fn push(&mut self, key: Key) {
+        let (i, _) = self.names.insert_full(key.name);
+        self.quoted |= u64::from(key.quoted) << i;
     }
 
-    fn remove(&mut self, key: Ustr) {
-        if let Some((i, ..)) = self.entries.shift_remove_full(&key) {
-            let before = (1 << i) - 1;
-            self.quoted = (self.quoted & before) | (self.quoted >> 1 & !before);
-        }
+    fn remove(&mut self, i: usize) {
+        self.names.shift_remove_index(i);
+        let before = (1 << i) - 1;
+        self.quoted = (self.quoted & before) | (self.quoted >> 1 & !before);
     }
 }
 
 impl Persistent {
+    fn gaps(&self) -> usize {
+        self.keys.len() - self.places.len()
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &Value)> + Clone {
+        let entries = self.keys.iter().zip(self.values.iter());
+        entries.filter_map(|(key, value)| key.map(|key| (key, value.value())))
+    }
+
     /// The value at an index that is no gap.
     fn at(&self, place: usize) -> &Value {
-        let (_, value) = self.entries[place].as_ref().expect("a key is in its place");
-        value.value()
+        self.values[place].value()
     }
 
     fn with_values(&self, mut values: impl Iterator<Item = Value>) -> Persistent {
-        let entries = self.entries.iter().map(|entry| {
-            entry.as_ref().map(|(key, old)| (*key, values.next().map_or_else(|| old.clone(), Item::new)))
+        let entries = self.keys.iter().zip(self.values.iter());
+        let others = entries.map(|(key, old)| match key.and_then(|_| values.next()) {
+            Some(value) => Item::new(value),
+            None => old.clone(),
         });
-        Persistent { entries: entries.collect(), places: self.places.clone(), tally: Tally::default() }
+        Persistent {
+            values: others.collect(),
+            places: self.places.clone(),
+            keys: self.keys.clone(),
+            tally: Tally::default(),
+        }
     }
 
     fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
+        self.tally.add(&value);
         if let Some(place) = self.places.get(&key.name) {
-            let (_, item) = self.entries[*place].as_mut().expect("a key is in its place");
-            self.tally.add(&value);
-            let before = item.replace(value);
+            let before = self.values[*place].replace(value);
             self.tally.remove(&before);
             return Some(before);
         }
-        self.tally.add(&value);
-        self.places.insert(key.name, self.entries.len());
-        self.entries.push_back(Some((key, Item::new(value))));
+        self.places.insert(key.name, self.keys.len());
+        self.keys.push_back(Some(key));
+        self.values.push_back(Item::new(value));
         None
     }
 
     fn remove(&mut self, key: Ustr) {
-        if let Some(place) = self.places.remove(&key)
-            && let Some((_, item)) = self.entries[place].take()
-        {
-            self.tally.remove(item.value());
+        if let Some(place) = self.places.remove(&key) {
+            self.keys[place] = None;
+            self.tally.remove(&self.values[place].replace(Value::Nil));
         }
     }
 }
@@ -281,11 +326,9 @@ impl<K: Into<Key>> Extend<(K, Value)> for Dict {
 impl Drop for Dict {
     fn drop(&mut self) {
         match &mut self.0 {
-            Storage::Flat(flat) if flat.entries.values().any(holds_values) => {
-                release(flat.entries.drain(..).map(|(_, value)| value));
-            }
+            Storage::Flat(flat) if flat.values.iter().any(holds_values) => release(flat.values.drain(..)),
             Storage::Flat(_) => {}
-            Storage::Persistent(persistent) => releasing(|| persistent.entries.clear()),
+            Storage::Persistent(persistent) => releasing(|| persistent.values.clear()),
         }
     }
 }
