@@ -304,14 +304,9 @@ pub struct ReplayOptions {
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct BuildOptions {
-    /// The program; without one, the main program of the package
-    pub file: Option<PathBuf>,
-    /// Functions; without any, all with typed parameters and all that were recorded
-    #[arg(value_name = "FUNCTION")]
-    pub functions: Vec<String>,
-    /// Record of a run, written with --record
-    #[arg(long, value_name = "SHAPES.json")]
-    pub shapes: Option<PathBuf>,
+    /// The functions to compile
+    #[command(flatten)]
+    pub of: FunctionOptions,
     /// Show what becomes of one function instead, or write its program for any runtime of IREE to a file
     #[arg(long, value_enum, value_name = "FORM", requires = "functions")]
     pub emit: Option<Emit>,
@@ -351,17 +346,10 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// A build for this machine of all that has types or was recorded.
-    pub fn plain(
-        file: Option<PathBuf>,
-        shapes: Option<PathBuf>,
-        lock: LockOptions,
-        network: NetworkOptions,
-    ) -> BuildOptions {
+    /// A build for this machine.
+    pub fn plain(of: FunctionOptions, lock: LockOptions, network: NetworkOptions) -> BuildOptions {
         BuildOptions {
-            file,
-            functions: Vec::new(),
-            shapes,
+            of,
             emit: None,
             output: None,
             device: Destination::HOST,
@@ -378,9 +366,9 @@ impl BuildOptions {
     }
 }
 
-/// Options of `sheaf tune`.
+/// The functions to compile.
 #[derive(Args, Clone, Debug)]
-pub struct TuneOptions {
+pub struct FunctionOptions {
     /// The program; without one, the main program of the package
     pub file: Option<PathBuf>,
     /// Functions; without any, all with typed parameters and all that were recorded
@@ -389,6 +377,21 @@ pub struct TuneOptions {
     /// Record of a run, written with --record
     #[arg(long, value_name = "SHAPES.json")]
     pub shapes: Option<PathBuf>,
+}
+
+impl FunctionOptions {
+    /// All that have typed parameters or were recorded.
+    pub fn all(file: Option<PathBuf>, shapes: Option<PathBuf>) -> FunctionOptions {
+        FunctionOptions { file, functions: Vec::new(), shapes }
+    }
+}
+
+/// Options of `sheaf tune`.
+#[derive(Args, Clone, Debug)]
+pub struct TuneOptions {
+    /// The functions to compile
+    #[command(flatten)]
+    pub of: FunctionOptions,
     /// Measure programs that have a tuning record too
     #[arg(long)]
     pub again: bool,

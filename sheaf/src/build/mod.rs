@@ -23,7 +23,7 @@ use sheaf_syntax::visible::visible;
 use sheaf_target::{Destination, Processor};
 use sheaf_toolchain::{CompileError, Toolchain};
 
-use crate::cli::{BuildOptions, Emit, PullOptions, TuneOptions};
+use crate::cli::{BuildOptions, Emit, FunctionOptions, PullOptions, TuneOptions};
 use crate::evaluator::{
     Failed, compile_service, engine_config, home, interpreter, on_large_stack, project_of, report_error,
     settings, worker,
@@ -50,7 +50,7 @@ pub fn build(options: &BuildOptions) -> ExitCode {
         let message = format!("--cpu is about the processor, and --device asks for {}", options.device);
         return wrong(&message, "leave one of them out");
     }
-    if options.emit.is_some() && options.functions.len() != 1 {
+    if options.emit.is_some() && options.of.functions.len() != 1 {
         return wrong(
             "--emit is about one function",
             "name one, as in `sheaf build --emit graph train.shf forward`",
@@ -71,16 +71,15 @@ pub fn build(options: &BuildOptions) -> ExitCode {
 
 /// Measures programs with sets of flags, and builds them with the fastest.
 pub fn tune(options: &TuneOptions) -> ExitCode {
-    let TuneOptions { file, functions, shapes, again, json, lock, network } = options.clone();
-    let plain = BuildOptions::plain(file, shapes, lock, network);
-    let options = BuildOptions { functions, json, tune: true, ..plain };
+    let TuneOptions { of, again, json, lock, network } = options.clone();
+    let options = BuildOptions { json, tune: true, ..BuildOptions::plain(of, lock, network) };
     on_large_stack(|| build_here(&options, None, Extent::Tune { again }))
 }
 
 /// Fetches the programs that a build would compile; it is an error if a cache does not have something.
 pub fn pull(options: &PullOptions) -> ExitCode {
     let PullOptions { file, shapes, device, cpu, json, lock, network } = options.clone();
-    let plain = BuildOptions::plain(file, shapes, lock, network);
+    let plain = BuildOptions::plain(FunctionOptions::all(file, shapes), lock, network);
     let options = BuildOptions { device, cpu, json, ..plain };
     on_large_stack(|| build_here(&options, None, Extent::Fetch))
 }
@@ -105,7 +104,7 @@ enum Extent {
 }
 
 fn build_here(options: &BuildOptions, artifacts: Option<&Path>, extent: Extent) -> Result<(), Failed> {
-    let (file, project) = match &options.file {
+    let (file, project) = match &options.of.file {
         Some(file) => (file.clone(), project_of(file)?),
         None => main_program()?,
     };
@@ -113,7 +112,7 @@ fn build_here(options: &BuildOptions, artifacts: Option<&Path>, extent: Extent) 
     let how = Options { jit: Jit::Never, no_bounds_check: options.no_bounds_check, ..Options::default() };
     let mut interp = interpreter(how, &project, &DependencyOptions::of(&options.lock, &options.network))?;
     if options.emit == Some(Emit::Forms) {
-        return emit::forms(interp, &file, &text, &options.functions[0]);
+        return emit::forms(interp, &file, &text, &options.of.functions[0]);
     }
     let mut builder = Builder { options, artifacts, extent, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
@@ -219,7 +218,7 @@ impl Builder<'_> {
 
     /// The functions to compile.
     fn orders(&mut self, interp: &mut Interp) -> Result<Vec<Order>, Failed> {
-        let mut recorded = match &self.options.shapes {
+        let mut recorded = match &self.options.of.shapes {
             Some(path) => shapes::read(interp, path, Sources::Recorded).map_err(|e| {
                 messages::show(&interp.sources, &e);
                 Failed
@@ -227,13 +226,13 @@ impl Builder<'_> {
             None => Vec::new(),
         };
         let mut orders: Vec<Order> = Vec::new();
-        if self.options.functions.is_empty() {
+        if self.options.of.functions.is_empty() {
             for declared in interp.declared_functions() {
                 orders.push(Order { name: declared.name, variants: declared.variants, named: false });
             }
         }
         let mut wanted = HashSet::new();
-        for text in &self.options.functions {
+        for text in &self.options.of.functions {
             let name = match interp.function_name(text) {
                 Ok(name) => name,
                 Err(error) => {
@@ -253,7 +252,7 @@ impl Builder<'_> {
                 Err(error) => self.fail(interp, text.clone(), error),
             }
         }
-        if !self.options.functions.is_empty() {
+        if !self.options.of.functions.is_empty() {
             recorded.retain(|call| {
                 wanted.iter().any(|w| (&w.module, &w.name) == (&call.function.module, &call.function.name))
             });

@@ -11,7 +11,7 @@ use sheaf_target::Destination;
 use sheaf_toolchain::Compiler;
 
 use super::{Builder, Extent, Order, installed};
-use crate::cli::{BuildOptions, VerifyOptions};
+use crate::cli::{BuildOptions, FunctionOptions, VerifyOptions};
 use crate::evaluator::{
     Failed, compile_service, home, interpreter, on_large_stack, project_of, settings, worker,
 };
@@ -85,7 +85,7 @@ fn possible(
     programs: &[(Entry, Vec<u8>)],
 ) -> Result<HashMap<ActionKey, Job>, Failed> {
     let VerifyOptions { file, shapes, lock, network, .. } = options.clone();
-    let build = BuildOptions::plain(file, shapes, lock, network);
+    let build = BuildOptions::plain(FunctionOptions::all(file, shapes), lock, network);
     let mut builder = Builder {
         options: &build,
         artifacts: None,

@@ -22,7 +22,7 @@ use options::{BundleOptions, Existing};
 use sources::{Collected, Used};
 
 use crate::build;
-use crate::cli::BuildOptions;
+use crate::cli::{BuildOptions, FunctionOptions};
 use crate::evaluator::{
     Failed, failed, home, interpreter_with, on_large_stack, project_of, report_error, secrets,
 };
@@ -214,8 +214,8 @@ fn compile(
         let of_cpu = matches!(device, Destination::Cpu(_));
         for cpu in if of_cpu { &processors[..] } else { &[Processor::Host] } {
             names.push(if of_cpu { format!("cpu:{cpu}") } else { device.to_string() });
-            let (file, shapes) = (Some(file.to_owned()), options.shapes.clone());
-            let plain = BuildOptions::plain(file, shapes, options.lock.clone(), options.network.clone());
+            let of = FunctionOptions::all(Some(file.to_owned()), options.shapes.clone());
+            let plain = BuildOptions::plain(of, options.lock.clone(), options.network.clone());
             let build = BuildOptions { device: device.clone(), cpu: *cpu, ..plain };
             build::into_folder(&build, artifacts)?;
         }
