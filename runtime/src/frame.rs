@@ -152,7 +152,10 @@ impl CallFrame {
     pub fn take_results(&mut self) -> Result<Vec<Buffer>, Error> {
         // A collected `Result` would grow the vector step by step.
         let mut results = Vec::with_capacity(self.result_count);
-        let taken = (0..self.result_count).try_for_each(|index| Ok(results.push(self.result(index)?)));
+        let taken = (0..self.result_count).try_for_each(|index| {
+            results.push(self.result(index)?);
+            Ok(())
+        });
         self.drop_results();
         taken.map(|()| results)
     }
