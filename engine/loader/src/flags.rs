@@ -3,6 +3,7 @@
 use sheaf_artifacts::TuningFlag;
 use sheaf_graph::graph::{Graph, gains_by_order, gains_by_tiles};
 use sheaf_graph::primitives::Convolution;
+use sheaf_target::NO_HOISTING;
 
 /// Packed operands: a 1024x1024 product takes 0.3 to 0.4 of the time, a small or narrow one up to twice the time
 /// (`docs/benchmarks.md`).
@@ -14,6 +15,16 @@ const IM2COL: &str = TuningFlag::Im2col.flag();
 /// Sums of vectors along the last axis: 0.2 to 0.8 of the time, and they are more exact. All that long ones add up is an `f64`
 /// (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
 const REORDER: &str = TuningFlag::ReassociateReductions.flag();
+
+/// Maximum scalar operations on constants that are left to each call: some microseconds.
+const LEFT_TO_CALLS: u64 = 50_000;
+
+/// The flag for a program that computes little from constants. The compiler hoists constant expressions, such as positions of
+/// random draws, out of a program, compiles them apart by all of its passes and runs them: a sixth to a fourth of the compilation of
+/// training steps with random draws (`docs/benchmarks.md`), whose calls are as quick with them in their kernels.
+pub fn hoisting(graph: &Graph) -> Option<&'static str> {
+    (graph.constant_cost() <= LEFT_TO_CALLS).then_some(NO_HOISTING)
+}
 
 /// The sets of further flags to compile `graph` with, in the order in which to try them; empty if there is no choice.
 /// The last set is empty: the compiler fails on some programs with any flag (Q42).
@@ -29,7 +40,7 @@ pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use sheaf_graph::graph::Builder;
-    use sheaf_graph::primitives::DotGeneral;
+    use sheaf_graph::primitives::{DotGeneral, Iota, Sin, Unary};
     use sheaf_graph::tensor::{DType, Shape, TensorType};
 
     use super::*;
@@ -98,6 +109,21 @@ mod tests {
         };
         assert!(sum(true).is_empty());
         assert_eq!(sum(false), [vec![REORDER], vec![]]);
+    }
+
+    #[test]
+    fn large_constant_expressions_are_hoisted() {
+        let with_sines = |count: usize| {
+            let mut b = Builder::new();
+            let x = b.input(TensorType::new(DType::F32, [count].as_slice()));
+            let iota = Iota { dtype: DType::F32, shape: Shape::from_slice(&[count]), dimension: 0 };
+            let positions = b.apply(iota, &[]);
+            let sines = b.apply(Unary(Sin), &[positions]);
+            let y = b.mul(x, sines);
+            hoisting(&b.finish(vec![y]))
+        };
+        assert_eq!(with_sines(100), Some(NO_HOISTING));
+        assert_eq!(with_sines(1_000_000), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use sheaf_graph::stablehlo::{KERNEL_FLAGS, Module};
 use sheaf_lang::host::{self, Unit};
 use sheaf_target::{COMPILER, Destination, Release};
 
-use super::flags::alternatives;
+use super::flags::{alternatives, hoisting};
 
 /// One compilation.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ pub fn job(
     let mut flags = compile_for.flags_for(module.features.doubles);
     if module.features.kernels {
         flags.extend(KERNEL_FLAGS.map(str::to_owned));
+    } else {
+        flags.extend(hoisting(&unit.graph).map(str::to_owned));
     }
     let host = sheaf_target::Cpu::host();
     let action = Action {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use crate::cpu::Cpu;
+use crate::target::NO_HOISTING;
 
 /// A device, with the details needed to compile for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -268,8 +269,9 @@ impl Destination {
             }
             Self::Metal => vec!["--iree-hal-target-device=metal".into()],
         };
-        let of_processor =
-            |flag: &String| flag.starts_with("--iree-hal-") || flag.starts_with("--iree-llvmcpu-");
+        let of_processor = |flag: &String| {
+            flag.starts_with("--iree-hal-") || flag.starts_with("--iree-llvmcpu-") || flag == NO_HOISTING
+        };
         flags.retain(|flag| !of_processor(flag));
         flags.extend(device);
         if self.demotes() {
@@ -403,10 +405,11 @@ mod tests {
             ("metal", "--iree-hal-target-device=metal"),
         ] {
             let device = destination(name);
-            let flags = device.flags(&Target::CPU.flags(), false);
+            let host = [Target::CPU.flags(), vec![NO_HOISTING.to_owned()]].concat();
+            let flags = device.flags(&host, false);
             assert!(flags.iter().any(|f| f == flag), "{name}: {flags:?}");
             assert!(
-                !flags.iter().any(|f| f.contains("llvmcpu") || f.contains("=local")),
+                !flags.iter().any(|f| f.contains("llvmcpu") || f.contains("=local") || f == NO_HOISTING),
                 "{name}: {flags:?}"
             );
             let demotes = flags.iter().any(|f| f == "--iree-input-demote-i64-to-i32=true");

@@ -19,5 +19,5 @@ pub use destination::{Destination, NamedProcessor, Processor, UnknownDestination
 pub use releases::{
     COMPILER, Member, Platform, RELEASES, Release, ToolFile, compiler_digest, executor_files, is_loadable,
 };
-pub use target::Target;
+pub use target::{NO_HOISTING, Target};
 pub use vmfb::bytecode_version;

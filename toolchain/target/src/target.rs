@@ -25,6 +25,10 @@ const COMMON: [&str; 5] = [
 /// the keys of all others remain unchanged.
 const DOUBLES: &str = "--iree-input-demote-f64-to-f32=false";
 
+/// Constant expressions stay where they are used, and are computed by each call. For programs of the processor: no GPU has run
+/// programs without their hoisting.
+pub const NO_HOISTING: &str = "--iree-opt-const-expr-hoisting=false";
+
 impl Target {
     /// The processor of this machine.
     pub const CPU: Self = Self {

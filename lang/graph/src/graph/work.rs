@@ -56,6 +56,28 @@ impl Graph {
         self.equations.iter().map(|eqn| self.equation_cost(eqn)).fold(0, u64::saturating_add)
     }
 
+    /// An estimate of the scalar operations of one evaluation that depend on no input. Those of a loop's body count as often as a
+    /// hundred iterations need them.
+    pub fn constant_cost(&self) -> u64 {
+        const ITERATIONS: u64 = 100;
+        let mut is_constant = vec![true; self.types.len()];
+        self.inputs.iter().for_each(|var| is_constant[var.index()] = false);
+        let mut cost = 0_u64;
+        for eqn in &self.equations {
+            let constant = eqn.inputs.iter().all(|var| is_constant[var.index()]);
+            eqn.outputs.iter().for_each(|var| is_constant[var.index()] = constant);
+            let own = if constant {
+                self.equation_cost(eqn)
+            } else {
+                let bodies = eqn.op.functions();
+                let inner = bodies.iter().map(|body| body.constant_cost()).fold(0, u64::saturating_add);
+                inner.saturating_mul(ITERATIONS)
+            };
+            cost = cost.saturating_add(own);
+        }
+        cost
+    }
+
     fn equation_cost(&self, eqn: &Equation) -> u64 {
         let inputs: SmallVec<[&TensorType; 4]> = eqn.inputs.iter().map(|v| self.ty(*v)).collect();
         let outputs: SmallVec<[&TensorType; 4]> = eqn.outputs.iter().map(|v| self.ty(*v)).collect();
