@@ -306,7 +306,7 @@ pub struct ReplayOptions {
 pub struct BuildOptions {
     /// The functions to compile
     #[command(flatten)]
-    pub of: FunctionOptions,
+    pub selection: FunctionOptions,
     /// Show what becomes of one function instead, or write its program for any runtime of IREE to a file
     #[arg(long, value_enum, value_name = "FORM", requires = "functions")]
     pub emit: Option<Emit>,
@@ -347,9 +347,9 @@ pub struct BuildOptions {
 
 impl BuildOptions {
     /// A build for this machine.
-    pub fn plain(of: FunctionOptions, lock: LockOptions, network: NetworkOptions) -> BuildOptions {
+    pub fn plain(selection: FunctionOptions, lock: LockOptions, network: NetworkOptions) -> BuildOptions {
         BuildOptions {
-            of,
+            selection,
             emit: None,
             output: None,
             device: Destination::HOST,
@@ -391,7 +391,7 @@ impl FunctionOptions {
 pub struct TuneOptions {
     /// The functions to compile
     #[command(flatten)]
-    pub of: FunctionOptions,
+    pub selection: FunctionOptions,
     /// Measure programs that have a tuning record too
     #[arg(long)]
     pub again: bool,

@@ -16,12 +16,12 @@ const IM2COL: &str = TuningFlag::Im2col.flag();
 /// (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
 const REORDER: &str = TuningFlag::ReassociateReductions.flag();
 
-/// Maximum scalar operations on constants that are left to each call: some microseconds.
+/// Maximum scalar operations on constants that are left to each call.
 const LEFT_TO_CALLS: u64 = 50_000;
 
 /// The flag for a program that computes little from constants. The compiler hoists constant expressions, such as positions of
-/// random draws, out of a program, compiles them apart by all of its passes and runs them: a sixth to a fourth of the compilation of
-/// training steps with random draws (`docs/benchmarks.md`), whose calls are as quick with them in their kernels.
+/// random draws, out of a program, compiles them apart by all of its passes and runs them: a sixth to a fourth of the first runs of three
+/// training programs with random draws (`docs/benchmarks.md`), whose calls are as quick with them in their kernels.
 pub fn hoisting(graph: &Graph) -> Option<&'static str> {
     (graph.constant_cost() <= LEFT_TO_CALLS).then_some(NO_HOISTING)
 }

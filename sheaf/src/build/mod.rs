@@ -50,7 +50,7 @@ pub fn build(options: &BuildOptions) -> ExitCode {
         let message = format!("--cpu is about the processor, and --device asks for {}", options.device);
         return wrong(&message, "leave one of them out");
     }
-    if options.emit.is_some() && options.of.functions.len() != 1 {
+    if options.emit.is_some() && options.selection.functions.len() != 1 {
         return wrong(
             "--emit is about one function",
             "name one, as in `sheaf build --emit graph train.shf forward`",
@@ -71,8 +71,8 @@ pub fn build(options: &BuildOptions) -> ExitCode {
 
 /// Measures programs with sets of flags, and builds them with the fastest.
 pub fn tune(options: &TuneOptions) -> ExitCode {
-    let TuneOptions { of, again, json, lock, network } = options.clone();
-    let options = BuildOptions { json, tune: true, ..BuildOptions::plain(of, lock, network) };
+    let TuneOptions { selection, again, json, lock, network } = options.clone();
+    let options = BuildOptions { json, tune: true, ..BuildOptions::plain(selection, lock, network) };
     on_large_stack(|| build_here(&options, None, Extent::Tune { again }))
 }
 
@@ -104,7 +104,7 @@ enum Extent {
 }
 
 fn build_here(options: &BuildOptions, artifacts: Option<&Path>, extent: Extent) -> Result<(), Failed> {
-    let (file, project) = match &options.of.file {
+    let (file, project) = match &options.selection.file {
         Some(file) => (file.clone(), project_of(file)?),
         None => main_program()?,
     };
@@ -112,7 +112,7 @@ fn build_here(options: &BuildOptions, artifacts: Option<&Path>, extent: Extent) 
     let how = Options { jit: Jit::Never, no_bounds_check: options.no_bounds_check, ..Options::default() };
     let mut interp = interpreter(how, &project, &DependencyOptions::of(&options.lock, &options.network))?;
     if options.emit == Some(Emit::Forms) {
-        return emit::forms(interp, &file, &text, &options.of.functions[0]);
+        return emit::forms(interp, &file, &text, &options.selection.functions[0]);
     }
     let mut builder = Builder { options, artifacts, extent, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
@@ -218,7 +218,7 @@ impl Builder<'_> {
 
     /// The functions to compile.
     fn orders(&mut self, interp: &mut Interp) -> Result<Vec<Order>, Failed> {
-        let mut recorded = match &self.options.of.shapes {
+        let mut recorded = match &self.options.selection.shapes {
             Some(path) => shapes::read(interp, path, Sources::Recorded).map_err(|e| {
                 messages::show(&interp.sources, &e);
                 Failed
@@ -226,13 +226,13 @@ impl Builder<'_> {
             None => Vec::new(),
         };
         let mut orders: Vec<Order> = Vec::new();
-        if self.options.of.functions.is_empty() {
+        if self.options.selection.functions.is_empty() {
             for declared in interp.declared_functions() {
                 orders.push(Order { name: declared.name, variants: declared.variants, named: false });
             }
         }
         let mut wanted = HashSet::new();
-        for text in &self.options.of.functions {
+        for text in &self.options.selection.functions {
             let name = match interp.function_name(text) {
                 Ok(name) => name,
                 Err(error) => {
@@ -252,7 +252,7 @@ impl Builder<'_> {
                 Err(error) => self.fail(interp, text.clone(), error),
             }
         }
-        if !self.options.of.functions.is_empty() {
+        if !self.options.selection.functions.is_empty() {
             recorded.retain(|call| {
                 wanted.iter().any(|w| (&w.module, &w.name) == (&call.function.module, &call.function.name))
             });

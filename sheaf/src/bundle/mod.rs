@@ -214,8 +214,8 @@ fn compile(
         let of_cpu = matches!(device, Destination::Cpu(_));
         for cpu in if of_cpu { &processors[..] } else { &[Processor::Host] } {
             names.push(if of_cpu { format!("cpu:{cpu}") } else { device.to_string() });
-            let of = FunctionOptions::all(Some(file.to_owned()), options.shapes.clone());
-            let plain = BuildOptions::plain(of, options.lock.clone(), options.network.clone());
+            let selection = FunctionOptions::all(Some(file.to_owned()), options.shapes.clone());
+            let plain = BuildOptions::plain(selection, options.lock.clone(), options.network.clone());
             let build = BuildOptions { device: device.clone(), cpu: *cpu, ..plain };
             build::into_folder(&build, artifacts)?;
         }

@@ -56,8 +56,8 @@ impl Graph {
         self.equations.iter().map(|eqn| self.equation_cost(eqn)).fold(0, u64::saturating_add)
     }
 
-    /// An estimate of the scalar operations of one evaluation that depend on no input. Those of a loop's body count as often as a
-    /// hundred iterations need them.
+    /// An estimate of the scalar operations of one evaluation that depend on no input. Those of a body count a hundred times: the
+    /// length of a loop may be unknown.
     pub fn constant_cost(&self) -> u64 {
         const ITERATIONS: u64 = 100;
         let mut is_constant = vec![true; self.types.len()];
