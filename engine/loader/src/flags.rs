@@ -39,8 +39,10 @@ pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use sheaf_graph::graph::Builder;
-    use sheaf_graph::primitives::{DotGeneral, Iota, Sin, Unary};
+    use sheaf_graph::primitives::{DotGeneral, Iota, Scan, Sin, Unary};
     use sheaf_graph::tensor::{DType, Shape, TensorType};
 
     use super::*;
@@ -113,17 +115,33 @@ mod tests {
 
     #[test]
     fn large_constant_expressions_are_hoisted() {
-        let with_sines = |count: usize| {
+        assert_eq!(hoisting(&with_sines(100)), Some(NO_HOISTING));
+        assert_eq!(hoisting(&with_sines(1_000_000)), None);
+    }
+
+    #[test]
+    fn constant_expressions_in_a_loop_are_hoisted_earlier() {
+        let in_loop = |count: usize| {
             let mut b = Builder::new();
-            let x = b.input(TensorType::new(DType::F32, [count].as_slice()));
-            let iota = Iota { dtype: DType::F32, shape: Shape::from_slice(&[count]), dimension: 0 };
-            let positions = b.apply(iota, &[]);
-            let sines = b.apply(Unary(Sin), &[positions]);
-            let y = b.mul(x, sines);
-            hoisting(&b.finish(vec![y]))
+            let start = b.input(TensorType::new(DType::F32, [count].as_slice()));
+            let body = Arc::new(with_sines(count));
+            let state = b.apply(Scan { body, length: 3, constants: 0, states: 1, reverse: false }, &[start]);
+            hoisting(&b.finish(vec![state]))
         };
-        assert_eq!(with_sines(100), Some(NO_HOISTING));
-        assert_eq!(with_sines(1_000_000), None);
+        assert_eq!(in_loop(100), Some(NO_HOISTING));
+        assert_eq!(hoisting(&with_sines(10_000)), Some(NO_HOISTING));
+        assert_eq!(in_loop(10_000), None);
+    }
+
+    /// The graph of a product by the sines of positions.
+    fn with_sines(count: usize) -> Graph {
+        let mut b = Builder::new();
+        let x = b.input(TensorType::new(DType::F32, [count].as_slice()));
+        let iota = Iota { dtype: DType::F32, shape: Shape::from_slice(&[count]), dimension: 0 };
+        let positions = b.apply(iota, &[]);
+        let sines = b.apply(Unary(Sin), &[positions]);
+        let y = b.mul(x, sines);
+        b.finish(vec![y])
     }
 
     #[test]
