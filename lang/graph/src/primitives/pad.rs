@@ -8,7 +8,7 @@ use super::{
 };
 use crate::graph::{Builder, Var};
 use crate::map_elements;
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// The first operand with `low` and `high` more elements at the ends of each axis, each the scalar second operand.
@@ -105,6 +105,9 @@ impl Primitive for Pad {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if quirks::padding(to, &self.low) {
+            return;
+        }
         let interior = Shape::from_elem(0, self.low.len());
         to.typed(
             "stablehlo.pad",

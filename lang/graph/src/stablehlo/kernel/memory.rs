@@ -164,6 +164,28 @@ impl Emitter {
         self.stored_as(&own, &held_part, part, &format!("{name}_value"))
     }
 
+    /// Writes a padding of `x` with the number `around`, from `low` on, element by element to memory of its own; the name of the
+    /// tensor that is read from there. `types` are those of both and of the result.
+    pub(in crate::stablehlo) fn padded(
+        &mut self,
+        [x, around]: &[String; 2],
+        types: &[TensorType; 3],
+        low: &[usize],
+        name: &str,
+    ) -> String {
+        let [from, number, to] = types;
+        let [held_from, held_number, held] = types.each_ref().map(stored);
+        let (memory, cell) = (memory_type(&held), format!("{name}_cell"));
+        let x = self.stored_as(x, from, &held_from, &format!("{name}_x_held"));
+        let around = self.stored_as(around, number, &held_number, &format!("{name}_around_held"));
+        self.put(&format!("{cell} = memref.alloca() : {memory}"));
+        self.fill(&around, &held_number.mlir(), &held, &memory, &cell, &format!("{name}_around"));
+        self.place_elements(&x, &held_from, low, &memory, &cell, &format!("{name}_to"));
+        let own = format!("{name}_own");
+        self.put(&format!("{own} = bufferization.to_tensor {cell} restrict : {memory} to {}", held.mlir()));
+        self.stored_as(&own, &held, to, &format!("{name}_value"))
+    }
+
     fn accumulates(&self, x: &str) -> bool {
         self.kernel.as_ref().is_some_and(|kernel| kernel.accumulates(x))
     }

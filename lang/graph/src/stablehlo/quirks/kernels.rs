@@ -33,15 +33,33 @@ pub fn accumulates(eqn: &Equation, of_operand: impl FnMut(&Var) -> bool) -> bool
 pub fn kept_in_memory(graph: &Graph) -> HashSet<Var> {
     let mut kept = meeting_products(graph);
     kept.extend(operands_of_reductions(graph));
-    kept.extend(read_paddings(graph));
+    kept.extend(made_often(graph));
     kept
 }
 
-/// The paddings that are read (Q43): the compiler may have no end with a part of one, at a computed place say, or another padding of it.
-fn read_paddings(graph: &Graph) -> impl Iterator<Item = Var> {
-    let read: HashSet<Var> = graph.equations.iter().flat_map(|eqn| eqn.inputs.iter().copied()).collect();
-    let paddings = graph.equations.iter().filter(|eqn| eqn.op.is::<Pad>());
-    paddings.flat_map(|eqn| eqn.outputs.iter().copied()).filter(move |v| read.contains(v))
+/// Number of times that a value may be made in a kernel.
+const MAX_TIMES: u32 = 16;
+
+/// Values of operations that are fused, which would be made more than [`MAX_TIMES`] times (Q59): IREE makes the operands of an
+/// operation for each operation that reads them, and theirs again for each of them. A chain of values that two operations read each,
+/// as in the gradient of an unrolled loop, takes it twice the time for each link.
+fn made_often(graph: &Graph) -> HashSet<Var> {
+    let mut times = vec![0_u32; graph.types.len()];
+    graph.outputs.iter().for_each(|v| times[v.index()] = 1);
+    let mut kept = HashSet::new();
+    for eqn in graph.equations.iter().rev() {
+        let fused = is_fused(eqn) && !eqn.inputs.is_empty();
+        let mut own = eqn.outputs.iter().map(|v| times[v.index()]).max().unwrap_or(0);
+        if fused && own > MAX_TIMES {
+            kept.extend(eqn.outputs.iter().filter(|v| graph.ty(**v).count() > 1));
+            own = 1;
+        }
+        let reads = if fused { own } else { 1 };
+        for v in &eqn.inputs {
+            times[v.index()] = times[v.index()].saturating_add(reads);
+        }
+    }
+    kept
 }
 
 /// The results of products that meet others in an operation other than a product (Q44): IREE makes pieces of what one of them
@@ -136,24 +154,84 @@ impl Emitter {
         name: &str,
     ) {
         let indices: Vec<String> = (0..part.rank()).map(|axis| format!("{name}_i{axis}")).collect();
+        self.begin_loops(&part.shape, &indices, name);
+        let places = self.moved(&indices, start, name);
+        self.put(&format!("{name}_x = tensor.extract {x}[{}] : {from}", places.join(", ")));
+        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
+        (0..part.rank()).for_each(|_| self.put("}"));
+    }
+
+    /// Writes a number to each element of memory for a tensor of type `ty`.
+    pub(in crate::stablehlo) fn fill(
+        &mut self,
+        number: &str,
+        from: &str,
+        ty: &TensorType,
+        memory: &str,
+        to: &str,
+        name: &str,
+    ) {
+        let indices: Vec<String> = (0..ty.rank()).map(|axis| format!("{name}_i{axis}")).collect();
+        self.put(&format!("{name}_x = tensor.extract {number}[] : {from}"));
+        self.begin_loops(&ty.shape, &indices, name);
+        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
+        (0..ty.rank()).for_each(|_| self.put("}"));
+    }
+
+    /// Writes a copy of `x`, element by element, to a part of memory that begins at `start`.
+    pub(in crate::stablehlo) fn place_elements(
+        &mut self,
+        x: &str,
+        ty: &TensorType,
+        start: &[usize],
+        memory: &str,
+        to: &str,
+        name: &str,
+    ) {
+        let indices: Vec<String> = (0..ty.rank()).map(|axis| format!("{name}_i{axis}")).collect();
+        self.begin_loops(&ty.shape, &indices, name);
+        self.put(&format!("{name}_x = tensor.extract {x}[{}] : {}", indices.join(", "), ty.mlir()));
+        let places = self.moved(&indices, start, name);
+        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", places.join(", ")));
+        (0..ty.rank()).for_each(|_| self.put("}"));
+    }
+
+    /// Writes the heads of loops over the indices of a shape.
+    fn begin_loops(&mut self, shape: &[usize], indices: &[String], name: &str) {
         self.put(&format!("{name}_zero = arith.constant 0 : index"));
         self.put(&format!("{name}_one = arith.constant 1 : index"));
-        for (axis, extent) in part.shape.iter().enumerate() {
+        for (axis, extent) in shape.iter().enumerate() {
             self.put(&format!("{name}_n{axis} = arith.constant {extent} : index"));
         }
         for (axis, index) in indices.iter().enumerate() {
             self.put(&format!("scf.for {index} = {name}_zero to {name}_n{axis} step {name}_one {{"));
         }
-        let mut places = indices.clone();
+    }
+
+    /// Writes sums of indices and `start`; the names of the sums.
+    fn moved(&mut self, indices: &[String], start: &[usize], name: &str) -> Vec<String> {
+        let mut places = indices.to_vec();
         for (axis, first) in start.iter().enumerate().filter(|(_, first)| **first > 0) {
             places[axis] = format!("{name}_from{axis}");
             self.put(&format!("{name}_start{axis} = arith.constant {first} : index"));
             self.put(&format!("{} = arith.addi {}, {name}_start{axis} : index", places[axis], indices[axis]));
         }
-        self.put(&format!("{name}_x = tensor.extract {x}[{}] : {from}", places.join(", ")));
-        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
-        (0..part.rank()).for_each(|_| self.put("}"));
+        places
     }
+}
+
+/// Writes a padding in a kernel, of operand 0 from `low` on with operand 1 around it, element by element into memory of its own
+/// (Q43): the compiler may have no end with a part of a padding, at a computed place say, or with another padding of it, and makes
+/// vectors of whole paddings, of which LLVM takes twenty times as long (Q60).
+pub fn padding(to: &mut Lowering<'_>, low: &[usize]) -> bool {
+    if !to.in_kernel() {
+        return false;
+    }
+    let (x, around, name) = (to.operand(0), to.operand(1), to.name_temporary());
+    let types = [to.operand_type(0), to.operand_type(1), to.result_type(0)].map(Clone::clone);
+    let padded = to.emitter.padded(&[x, around], &types, low, &name);
+    to.name_results(&[padded]);
+    true
 }
 
 /// Writes operand 0, a number, with axes of extent 1, if it is in a kernel, as a part of two such elements (Q25): IREE may fail on

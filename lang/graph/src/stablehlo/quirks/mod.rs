@@ -40,7 +40,9 @@ pub use extremes::extreme_of_signed;
 pub use fusion::{apart_for_transpose, apart_from_reduction};
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds, to_be_indexed};
 pub use halves::rounding;
-pub use kernels::{accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, reshape_to_number};
+pub use kernels::{
+    accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, padding, reshape_to_number,
+};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
