@@ -1,7 +1,6 @@
 //! `erf_inv`: the inverse of the error function; infinite at -1 and 1, NaN beyond.
 
-use super::UnaryRule;
-use super::polynomial;
+use super::{UnaryRule, elementary, polynomial};
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::stablehlo::Lowering;
@@ -63,11 +62,11 @@ pub fn erf_inv(x: f32) -> f32 {
         1.001_674,
         2.832_976_8,
     ];
-    let w = -(-x * x).ln_1p();
-    if w.is_infinite() {
-        return x * w;
-    }
-    x * if w < 5.0 { polynomial(&MIDDLE, w - 2.5) } else { polynomial(&TAIL, w.sqrt() - 3.0) }
+    let w = -elementary::ln_1p(-x * x);
+    // Both, without branches, so that the compiler makes vectors of a loop.
+    let (middle, tail) = (polynomial(&MIDDLE, w - 2.5), polynomial(&TAIL, w.sqrt() - 3.0));
+    let factor = if w < 5.0 { middle } else { tail };
+    x * if w.is_infinite() { w } else { factor }
 }
 
 /// Halley's method on `erf(y) = x` in double precision, from the result in single precision; near the ends on `erfc`,

@@ -1,6 +1,6 @@
 //! `exponential_minus_one`: `e^x - 1`, exact for small `x`.
 
-use super::UnaryRule;
+use super::{UnaryRule, elementary};
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::tensor::{DType, Data};
@@ -19,7 +19,7 @@ impl UnaryRule for Expm1 {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; float(a) => a.exp_m1())
+        map_data!(x; single(a) => elementary::exp_m1(a), F64(a) => a.exp_m1())
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

@@ -1,6 +1,6 @@
 //! `log_plus_one`: `log(1 + x)`, exact for small `x`.
 
-use super::UnaryRule;
+use super::{UnaryRule, elementary};
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::stablehlo::{Lowering, quirks};
@@ -20,7 +20,7 @@ impl UnaryRule for Log1p {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; float(a) => a.ln_1p())
+        map_data!(x; single(a) => elementary::ln_1p(a), F64(a) => a.ln_1p())
     }
 
     fn stablehlo(self, to: &mut Lowering<'_>) {

@@ -20,6 +20,7 @@ mod check;
 mod classes;
 mod direct_convolution;
 mod element;
+mod elementary;
 mod elementwise;
 mod folding;
 mod host_product;

@@ -1,6 +1,6 @@
 //! `tanh`: hyperbolic tangent.
 
-use super::UnaryRule;
+use super::{UnaryRule, elementary};
 use crate::graph::{Builder, Var};
 use crate::map_data;
 use crate::stablehlo::Lowering;
@@ -20,7 +20,7 @@ impl UnaryRule for Tanh {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; float(a) => a.tanh())
+        map_data!(x; single(a) => elementary::tanh(a), F64(a) => a.tanh())
     }
 
     fn stablehlo(self, to: &mut Lowering<'_>) {
