@@ -389,7 +389,9 @@ fn categorical(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             .into());
     };
     let key = key(key_value)?;
-    let logits = interp.float(logits)?;
+    let logits = interp.tensor(logits)?;
+    // The noise has no more digits.
+    let logits = interp.convert(&logits, DType::F32)?;
     if logits.ty().rank() == 0 {
         return fail("random-categorical wants logits along an axis, got a number");
     }

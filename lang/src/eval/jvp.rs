@@ -183,7 +183,7 @@ fn partial_derivatives(
     } else {
         size(&inputs) <= size(&floats) && transform::no_jvp(graph, &wrt).is_none()
     };
-    let basis = unit_vectors(if forward { &inputs } else { &floats })?;
+    let basis = unit_vectors(interp, if forward { &inputs } else { &floats })?;
     let derived = if forward { transform::jvp(graph, &wrt) } else { transform::vjp(graph, &wrt) };
     let given = values.len() + captured.len();
     let axes: Vec<Option<usize>> = (0..given + basis.len()).map(|i| (i >= given).then_some(0)).collect();
@@ -225,7 +225,7 @@ fn partial_derivatives(
 }
 
 /// The unit vectors of the space of all elements of tensors of these types, as batches of tensors.
-fn unit_vectors(types: &[TensorType]) -> Eval<Vec<Tensor>> {
+fn unit_vectors(interp: &mut Interp, types: &[TensorType]) -> Eval<Vec<Tensor>> {
     let n: usize = types.iter().map(TensorType::count).sum();
     let mut first = 0;
     let mut basis = Vec::with_capacity(types.len());
@@ -238,7 +238,8 @@ fn unit_vectors(types: &[TensorType]) -> Eval<Vec<Tensor>> {
         }
         first += count;
         let shape: Shape = std::iter::once(n).chain(ty.shape.iter().copied()).collect();
-        basis.push(Tensor::host(HostTensor::new(shape, elements)));
+        let vectors = Tensor::host(HostTensor::new(shape, elements));
+        basis.push(interp.convert(&vectors, ty.strong_dtype())?);
     }
     Ok(basis)
 }
