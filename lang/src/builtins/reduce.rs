@@ -9,16 +9,16 @@ use sheaf_graph::tensor::{DType, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum, also of several numbers; booleans count in i32", (1, VARIADIC), |i, a| {
+    Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum, also of several numbers; booleans count in i32, integers of 8 and 16 bits in 32, as in JAX", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Sum, &|i, x, axes| {
-            let x = counted(i, x)?;
+            let x = widened(i, x)?;
             i.op(p::ReduceSum { axes: axes.clone() }, &[&x])
         })
     })
-    .examples("(sum [1 2 3]) ;=> 6.0\n(sum 1 2 3) ;=> 6\n(sum [[1 2] [3 4]] :axis 0) ;=> [4 6]\n(sum [true true false]) ;=> 2"),
-    Builtin::new("product", "(product x :axis a :keepdims)", "the product, also of several numbers; booleans count in i32", (1, VARIADIC), |i, a| {
+    .examples("(sum [1 2 3]) ;=> 6.0\n(sum 1 2 3) ;=> 6\n(sum [[1 2] [3 4]] :axis 0) ;=> [4 6]\n(sum [true true false]) ;=> 2\n(sum [200 100] :u8) ;=> 300"),
+    Builtin::new("product", "(product x :axis a :keepdims)", "the product, also of several numbers; booleans count in i32, integers of 8 and 16 bits in 32, as in JAX", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Product, &|i, x, axes| {
-            let x = counted(i, x)?;
+            let x = widened(i, x)?;
             i.op(p::ReduceProd { axes: axes.clone() }, &[&x])
         })
     })
@@ -218,6 +218,15 @@ fn one_tensor<'a>(parsed: &Parsed<'a>) -> Eval<&'a Value> {
                 .help("an axis is given as :axis 1; maximum and minimum compare two tensors")
                 .into())
         }
+    }
+}
+
+/// Narrow integers and booleans in 32 bits, which their sum and product may need.
+fn widened(interp: &mut Interp, x: &Tensor) -> Eval<Tensor> {
+    match x.ty().dtype {
+        DType::Bool | DType::I8 | DType::I16 => interp.convert(x, DType::I32),
+        DType::U8 | DType::U16 => interp.convert(x, DType::U32),
+        _ => Ok(x.clone()),
     }
 }
 

@@ -273,7 +273,7 @@ fn bytes_that_are_lost_while_they_are_read_are_an_error_of_the_call() {
         let result = interp.run_text(&module, "test.shf", text);
         result.map(|value| repr(&value)).map_err(|errors| errors[0].message.clone())
     };
-    let sum = Ok("tensor u16[] = 45".to_owned());
+    let sum = Ok("tensor u32[] = 45".to_owned());
     assert_eq!(run("(def h (io \"load\" \"a.bin\" :u16)) (def x (tensor h)) (sum x)"), sum);
     world.torn.store(true, Ordering::SeqCst);
     for program in ["(sum x)", "(x 1)", "(h 3)", "(print x)", "(io \"save\" \"b.bin\" x)", "(map inc h)"] {
