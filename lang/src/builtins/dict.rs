@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ustr::UstrSet;
 
 use super::{Builtin, VARIADIC};
-use crate::eval::{Eval, Interp, fail};
+use crate::eval::{Eval, Interp, Stop, fail};
 use crate::program::{Dict, Key, Value};
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -83,9 +83,15 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "d with f of an entry, and of further arguments, in its place",
         (3, VARIADIC),
         |i, a| {
-            let old = entry(i, &a[0], &a[1])?.unwrap_or(Value::Nil);
-            let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect::<Vec<_>>();
-            let new = i.call(&a[2], args)?;
+            let found = entry(i, &a[0], &a[1])?;
+            let is_missing = found.is_none();
+            let args = std::iter::once(found.unwrap_or(Value::Nil)).chain(a[3..].iter().cloned());
+            let new = i.call(&a[2], args.collect::<Vec<_>>()).map_err(|mut signal| {
+                if let (true, Stop::Error(d), Some(key)) = (is_missing, &mut *signal, a[1].as_key()) {
+                    d.notes.push(format!("the dictionary has no {}", key.form()));
+                }
+                signal
+            })?;
             assoc(&a[0], &[a[1].clone(), new])
         },
     )

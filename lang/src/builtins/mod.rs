@@ -254,7 +254,11 @@ fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str])
             .into());
         }
     }
-    Ok(parsed)
+    let names = || parsed.options.iter().map(|(name, _)| *name);
+    match names().enumerate().find(|(i, name)| names().take(*i).any(|earlier| earlier == *name)) {
+        Some((_, name)) => fail(format!(":{name} is given twice")),
+        None => Ok(parsed),
+    }
 }
 
 impl<'a> Parsed<'a> {

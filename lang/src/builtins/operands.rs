@@ -57,8 +57,9 @@ impl Interp {
         self.op(p::Convert { dtype, weak: false }, &[t])
     }
 
-    /// `t` made strong: a weak tensor takes its kind's default dtype.
+    /// `t` made strong: a weak tensor takes its kind's default dtype, which must hold a known number.
     pub(crate) fn strong(&mut self, t: &Tensor) -> Eval<Tensor> {
+        check_held(t, t.ty().strong_dtype())?;
         self.convert(t, t.ty().strong_dtype())
     }
 
@@ -109,6 +110,7 @@ impl Interp {
             if t.ty().dtype == dtype && t.ty().weak == weak {
                 return Ok(t.clone());
             }
+            check_held(t, dtype)?;
             self.op(p::Convert { dtype, weak }, &[t])
         };
         Ok((cast(a)?, cast(b)?))
@@ -156,6 +158,32 @@ impl Interp {
         }
         let t = &self.strong(t)?;
         self.op(p::Reshape { shape: shape.into() }, &[t])
+    }
+}
+
+/// Fails if `t` is a known weak integer that the integers of `dtype` do not hold. Those that a program computes wrap.
+fn check_held(t: &Tensor, dtype: DType) -> Eval<()> {
+    if t.ty().weak
+        && t.ty().dtype.is_integer()
+        && t.ty().rank() == 0
+        && let Some(known) = t.concrete().and_then(|known| known.host_if_there())
+    {
+        return held(known.element_i64(0), dtype);
+    }
+    Ok(())
+}
+
+/// Fails if `dtype` is one of integers and does not hold `n`.
+fn held(n: i64, dtype: DType) -> Eval<()> {
+    match dtype.range() {
+        Some((least, most)) if !(least..=most).contains(&n) => Err(Diagnostic::error(format!(
+            "{n} is no number of {dtype}, which has those from {least} to {most}"
+        ))
+        .help(format!(
+            "(cast x :i64) makes integers of the tensor that hold it; (cast {n} :{dtype}) wraps it"
+        ))
+        .into()),
+        _ => Ok(()),
     }
 }
 
@@ -305,11 +333,7 @@ pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
 pub(super) fn whole(interp: &mut Interp, t: &Tensor, wanted: &str) -> Eval<Tensor> {
     if t.ty().dtype == DType::F32 {
         if let Some(known) = t.concrete() {
-            let host = known.host()?;
-            let fractions = (0..host.count()).map(|i| host.element_f64(i)).filter(|x| x.fract() != 0.0);
-            if let Some(x) = fractions.reduce(|a, b| if a > b || a.is_nan() { a } else { b }) {
-                return fail(format!("{wanted} must be a whole number, not {}", format_float(x as f32)));
-            }
+            check_whole(known.host()?, wanted)?;
         } else {
             interp.check_whole(t, wanted)?;
         }
@@ -325,6 +349,18 @@ pub(super) fn whole(interp: &mut Interp, t: &Tensor, wanted: &str) -> Eval<Tenso
         t.clone()
     };
     interp.convert(&t, DType::I32)
+}
+
+/// Fails unless each element is a whole number.
+fn check_whole(host: &HostTensor, wanted: &str) -> Eval<()> {
+    if !host.ty().dtype.is_float() {
+        return Ok(());
+    }
+    let fractions = (0..host.count()).map(|i| host.element_f64(i)).filter(|x| x.fract() != 0.0);
+    if let Some(x) = fractions.reduce(|a, b| if a > b || a.is_nan() { a } else { b }) {
+        return fail(format!("{wanted} must be a whole number, not {}", format_float(x as f32)));
+    }
+    Ok(())
 }
 
 /// Indices along an axis, none negative: one out of range is an error, immediately if it is known.
@@ -357,6 +393,7 @@ pub(super) fn as_integers(value: &Value, wanted: &str) -> Eval<Vec<i64>> {
         Value::List(list) => list.items.iter().map(|v| as_index(v, wanted)).collect(),
         Value::Tensor(t) if t.ty().rank() == 1 => {
             let host = t.elements(wanted)?;
+            check_whole(host, wanted)?;
             Ok((0..host.count()).map(|i| host.element_i64(i)).collect())
         }
         other => Ok(vec![as_index(other, wanted)?]),

@@ -36,7 +36,7 @@ impl Interp {
             Function::Builtin(builtin) => self.call_builtin(builtin, &args, span),
             Function::Closure(_) | Function::Transformed(..) => {
                 if self.tracing.staging == 0 && self.backend.is_some() {
-                    if let Some(result) = self.call_compiled(function, &mut args)? {
+                    if let Some(result) = self.call_compiled(function, &mut args, span)? {
                         return Ok(result);
                     }
                     if self.specialiser.begin_waiting() {
@@ -303,8 +303,8 @@ impl Interp {
     ) -> Option<Scalar> {
         let code = &closure.code;
         self.depth += 1;
-        // The root of a trace has no caller.
-        let traced = self.tracing.level > 0 && span != code.span;
+        let root = std::mem::take(&mut self.tracing.at_root);
+        let traced = self.tracing.level > 0 && !root;
         if traced {
             self.tracing.calls.push((code.name, span));
         }

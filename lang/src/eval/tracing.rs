@@ -25,6 +25,8 @@ pub(super) struct Tracing {
     pub staging: u32,
     /// The regions being traced.
     pub regions: Regions,
+    /// True until the root of a trace is entered, whose caller is no part of it.
+    pub at_root: bool,
     /// The call stack, outermost first: function names and spans.
     pub calls: Vec<(Option<Ustr>, Span)>,
     /// The gradients written by hand that are being traced, outermost first.

@@ -110,6 +110,7 @@ impl Value {
             Value::Float(x) => format!("the number {}", sheaf_graph::tensor::format_float(*x as f32)),
             Value::Tensor(t) => format!("a tensor {}", t.ty()),
             Value::List(l) => format!("a list of {} items", l.items.len()),
+            Value::Dict(d) if d.is_empty() => "an empty dictionary".into(),
             Value::Dict(d) => {
                 let keys: Vec<String> = d.keys().take(6).map(|k| k.form().to_string()).collect();
                 let more = if d.len() > 6 { " ..." } else { "" };

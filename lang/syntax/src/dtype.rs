@@ -128,6 +128,20 @@ impl DType {
         matches!(self, DType::U8 | DType::U16 | DType::U32)
     }
 
+    /// The least and the greatest integer; `None` for booleans and floats.
+    pub fn range(self) -> Option<(i64, i64)> {
+        Some(match self {
+            DType::I8 => (i8::MIN.into(), i8::MAX.into()),
+            DType::I16 => (i16::MIN.into(), i16::MAX.into()),
+            DType::I32 => (i32::MIN.into(), i32::MAX.into()),
+            DType::I64 => (i64::MIN, i64::MAX),
+            DType::U8 => (0, u8::MAX.into()),
+            DType::U16 => (0, u16::MAX.into()),
+            DType::U32 => (0, u32::MAX.into()),
+            _ => return None,
+        })
+    }
+
     /// True for signed integers and floats.
     pub fn is_signed(self) -> bool {
         self != DType::Bool && !self.is_unsigned()

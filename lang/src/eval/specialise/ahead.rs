@@ -365,7 +365,7 @@ impl Interp {
             let declared = code.params.get(i).filter(|p| p.ty.is_some()).map(|p| p.span);
             values.push(self.placeholder(argument, &path, declared, &mut statics).map_err(fault)?);
         }
-        let traced = self.trace_call(&function, &values, &statics);
+        let traced = self.trace_call(&function, &values, &statics, None);
         let (entry, stop) = match traced {
             Ok(Ok(Traced { entry, stop, .. })) => (entry, stop),
             Ok(Err((path, asked))) => return Err(fault(wanted(name, &code, &path, &asked))),

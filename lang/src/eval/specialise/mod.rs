@@ -310,7 +310,12 @@ impl Interp {
     /// Runs a call as a compiled program, if the function is pure, the arguments hold tensors, and it pays.
     ///
     /// Then the arguments are consumed: buffers without other references may become part of the result.
-    pub(super) fn call_compiled(&mut self, function: &Rc<Function>, args: &mut Args) -> Eval<Option<Value>> {
+    pub(super) fn call_compiled(
+        &mut self,
+        function: &Rc<Function>,
+        args: &mut Args,
+        span: Span,
+    ) -> Eval<Option<Value>> {
         if self.options.jit == Jit::Never {
             return Ok(None);
         }
@@ -351,7 +356,7 @@ impl Interp {
             }
             _ => {
                 let code = Rc::clone(code);
-                let entry = self.specialise(function, &code, args)?;
+                let entry = self.specialise(function, &code, args, span)?;
                 leaves.clear();
                 if let Some(entry) = &entry {
                     let captured = entry.captured.iter().zip(function.captured());
@@ -377,9 +382,10 @@ impl Interp {
         function: &Rc<Function>,
         code: &Rc<Code>,
         args: &[Value],
+        span: Span,
     ) -> Eval<Option<Rc<Entry>>> {
         let position = self.specialiser.enrol(function, code);
-        let made = self.specialise_in(position, function, code, args);
+        let made = self.specialise_in(position, function, code, args, span);
         if made.is_err() {
             self.specialiser.families[position].failed_calls += 1;
         }
@@ -393,9 +399,10 @@ impl Interp {
         function: &Rc<Function>,
         code: &Rc<Code>,
         args: &[Value],
+        span: Span,
     ) -> Eval<Option<Rc<Entry>>> {
         let mut statics = std::mem::take(&mut self.specialiser.families[position].statics);
-        let traced = self.trace_until_static(function, args, &mut statics);
+        let traced = self.trace_until_static(function, args, &mut statics, Some(span));
         self.specialiser.families[position].statics = statics;
         let entry = Rc::new(traced?.entry);
         if let Outcome::Interpreted(why) = &*entry.outcome.borrow() {
@@ -432,7 +439,8 @@ impl Interp {
         {
             return Ok(Probe::Interpreted(format!("{effect} has an effect")));
         }
-        let Traced { entry, stop, .. } = self.trace_until_static(function, args, &mut HashMap::new())?;
+        let Traced { entry, stop, .. } =
+            self.trace_until_static(function, args, &mut HashMap::new(), None)?;
         if let Some(TraceStop {
             reason: Reason::Elements { wanted, .. } | Reason::Value { wanted, .. },
             ..
@@ -456,21 +464,23 @@ impl Interp {
         function: &Rc<Function>,
         args: &[Value],
         statics: &mut HashMap<String, Asked>,
+        span: Option<Span>,
     ) -> Eval<Traced> {
         loop {
-            match self.trace_call(function, args, statics)? {
+            match self.trace_call(function, args, statics, span)? {
                 Ok(traced) => return Ok(traced),
                 Err((path, asked)) => statics.insert(path, asked),
             };
         }
     }
 
-    /// One attempt. The inner error is the path of a number whose value the body needed, and its use.
+    /// One attempt at tracing a call at `span`, or the function itself. The inner error is the path of a number whose value the body needed, and its use.
     fn trace_call(
         &mut self,
         function: &Rc<Function>,
         args: &[Value],
         statics: &HashMap<String, Asked>,
+        span: Option<Span>,
     ) -> Eval<Result<Traced, (String, Asked)>> {
         let (_, code) = fn_key(function).expect("checked by the caller");
         let code = Rc::clone(code);
@@ -497,7 +507,9 @@ impl Interp {
         let Abstraction { inputs, static_values, leaves, .. } = abstraction;
         self.tracing.staging += 1;
         let outer = self.tracing.regions.borrow_mut().root.replace(Rc::clone(&trace));
-        let result = self.call_interpreted(&traced_function, traced_args, code.span);
+        self.tracing.at_root = true;
+        let result = self.call_interpreted(&traced_function, traced_args, span.unwrap_or(code.span));
+        self.tracing.at_root = false;
         self.tracing.regions.borrow_mut().root = outer;
         self.tracing.staging -= 1;
         self.tracing.level -= 1;

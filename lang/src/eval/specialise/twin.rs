@@ -130,7 +130,7 @@ impl Interp {
         let mut statics: HashMap<String, Asked> =
             fixed.map(|(path, _)| (path.clone(), Asked { wanted: String::new(), place: None })).collect();
         let Some(traced) =
-            self.instrumented(|interp| interp.trace_until_static(function, args, &mut statics))
+            self.instrumented(|interp| interp.trace_until_static(function, args, &mut statics, None))
         else {
             return Ok(None);
         };
