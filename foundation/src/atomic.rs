@@ -10,6 +10,9 @@ use tempfile::NamedTempFile;
 /// Prefix of the names of unfinished files.
 const STAGED_PREFIX: &str = ".unfinished-";
 
+/// Age from which an unfinished file that is not locked has lost its writer, which locks it as soon as it is made.
+const UNLOCKED: Duration = Duration::from_secs(60);
+
 /// Permissions for every user who can read the folder, before the process's mask.
 const READABLE: u32 = 0o666;
 
@@ -88,6 +91,8 @@ impl Staged {
             #[cfg(not(unix))]
             let _ = mode;
             let mut file = builder.tempfile_in(folder_of(target)).map_err(without_path)?;
+            // Some file systems have no locks; there, age alone tells what is abandoned.
+            let _ = file.as_file().try_lock();
             content(file.as_file_mut())?;
             file.as_file().sync_all()?;
             Ok(file)
@@ -197,15 +202,23 @@ fn folder_of(target: &Path) -> &Path {
     target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes unfinished files of killed processes from `folder` that are at least `age` old and can be removed.
+/// Removes unfinished files of killed processes from `folder` that can be removed: those at least `age` old, and those
+/// of a minute that no process holds locked.
 pub fn remove_unfinished(folder: &Path, age: Duration) {
     let Ok(files) = fs::read_dir(folder) else { return };
     for file in files.flatten() {
         let unfinished = file.file_name().to_string_lossy().starts_with(STAGED_PREFIX);
-        if unfinished && (age.is_zero() || is_older(&file, age)) {
+        if unfinished
+            && (age.is_zero() || is_older(&file, age) || is_older(&file, UNLOCKED) && is_free(&file))
+        {
             let _ = fs::remove_file(file.path());
         }
     }
+}
+
+/// True if the file can be locked. Where there are no locks, none can be.
+fn is_free(file: &fs::DirEntry) -> bool {
+    fs::File::open(file.path()).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 fn is_older(file: &fs::DirEntry, age: Duration) -> bool {
@@ -320,6 +333,35 @@ mod tests {
         assert_eq!(names(folder.path()).len(), 2);
         remove_unfinished(folder.path(), Duration::ZERO);
         assert_eq!(names(folder.path()), ["finished"]);
+    }
+
+    #[test]
+    fn unfinished_files_of_killed_writers_are_removed_after_a_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let (killed, held) = (folder.path().join(".unfinished-1"), folder.path().join(".unfinished-2"));
+        let age = |path: &Path| {
+            let file = fs::File::create(path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(61)).unwrap();
+            file
+        };
+        drop(age(&killed));
+        let writer = age(&held);
+        writer.lock().unwrap();
+        fs::write(folder.path().join(".unfinished-3"), b"young").unwrap();
+        remove_unfinished(folder.path(), Duration::from_secs(60 * 60));
+        let mut left = names(folder.path());
+        left.sort();
+        assert_eq!(left, [".unfinished-2", ".unfinished-3"]);
+    }
+
+    #[test]
+    fn an_unfinished_file_is_locked_while_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let staged = Staged::write(&folder.path().join("file"), b"bytes").unwrap();
+        let other = fs::File::open(staged.file.path()).unwrap();
+        assert!(matches!(other.try_lock(), Err(fs::TryLockError::WouldBlock)));
+        staged.publish().unwrap();
+        other.try_lock().unwrap();
     }
 
     #[test]

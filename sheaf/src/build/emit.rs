@@ -124,7 +124,7 @@ pub fn vmfb(all: &[Built], goal: &BuildTarget, options: &BuildOptions) -> Result
     let device = goal.destination.device();
     let path =
         options.output.clone().unwrap_or_else(|| default_output(&program.plan.unit().function, device));
-    sheaf_foundation::atomic::write(&path, &program.made.bytes).map_err(|e| {
+    sheaf_foundation::atomic::replace(&path, &program.made.bytes).map_err(|e| {
         messages::error(&e, Some(e.remedy()));
         Failed
     })?;

@@ -159,7 +159,7 @@ pub fn record(interp: &Interp, program: &Path, path: &Path) -> Result<(), Failed
             .collect(),
     };
     let json = sheaf_artifacts::to_pretty_json(&shapes).map_err(failed)?;
-    sheaf_foundation::atomic::write(path, &json).map_err(|e| {
+    sheaf_foundation::atomic::replace(path, &json).map_err(|e| {
         messages::error(&e, Some(e.remedy()));
         Failed
     })

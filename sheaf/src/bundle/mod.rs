@@ -256,17 +256,17 @@ fn publish(form: &Form, root: &Path, name: &str, platform: &str, runtime: &[u8])
         }
         Form::Gzip(path) => {
             let archive = sheaf_bundle::pack(root, name, true).map_err(unwritten(path))?;
-            atomic::write(path, &archive).map_err(failed)
+            atomic::replace(path, &archive).map_err(failed)
         }
         Form::Xz(path) => {
             let archive = sheaf_bundle::pack_xz(root, name, platform).map_err(unwritten(path))?;
-            atomic::write(path, &archive).map_err(failed)
+            atomic::replace(path, &archive).map_err(failed)
         }
         Form::Executable(path) => {
             let archive = sheaf_bundle::pack(root, "", false).map_err(unwritten(path))?;
             let mut bytes = Vec::with_capacity(runtime.len() + archive.len() + 64);
             sheaf_bundle::append(runtime, &archive, &mut bytes).map_err(unwritten(path))?;
-            atomic::write(path, &bytes).map_err(failed)?;
+            atomic::replace(path, &bytes).map_err(failed)?;
             make_executable(path)
         }
     }

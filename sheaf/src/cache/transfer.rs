@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
-use std::io::{self, BufReader, BufWriter, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use sheaf_artifacts::{ActionKey, ArtifactFolder};
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Listed, SignedClaim, Store, Upload};
-use sheaf_foundation::atomic::WriteError;
+use sheaf_foundation::atomic::{self, WriteError};
 
 use super::{CacheContext, bytes, programs};
 use crate::cli::NetworkOptions;
@@ -125,8 +125,12 @@ pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
 pub fn export(path: &Path) -> Result<(), Failed> {
     let context = CacheContext::here(&NetworkOptions::default())?;
     let (claims, unsigned) = vouched(&context, |_| true);
-    let written = write(&context.store, &claims, path);
-    let count = written.map_err(|source| unwritten(&WriteError { path: path.into(), source }))?;
+    let mut count = 0;
+    atomic::replace_with(path, &mut |to| {
+        count = write(&context.store, &claims, to)?;
+        Ok(())
+    })
+    .map_err(|error| unwritten(&error))?;
     if unsigned > 0 {
         let message = format!("without a signature, and so left out: {}", programs(unsigned));
         messages::warning(message, Some("make a key with `sheaf cache key new NAME`"));
@@ -140,12 +144,9 @@ fn unwritten(error: &WriteError) -> Failed {
     Failed
 }
 
-/// Writes a tar file: for each program its text, its VMFB and then its claim.
-fn write(store: &Store, claims: &[SignedClaim], path: &Path) -> io::Result<usize> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // An ordinary file, which others may read as they may the folder.
-    let file = tempfile::Builder::new().make_in(folder, |path| File::create_new(path))?;
-    let mut archive = tar::Builder::new(BufWriter::new(file));
+/// Writes a tar file: for each program its text, its VMFB and then its claim. Returns the number of programs.
+fn write(store: &Store, claims: &[SignedClaim], to: &mut dyn io::Write) -> io::Result<usize> {
+    let mut archive = tar::Builder::new(to);
     let mut count = 0;
     let mut append = |name: String, bytes: &[u8]| {
         let mut header = tar::Header::new_gnu();
@@ -161,9 +162,7 @@ fn write(store: &Store, claims: &[SignedClaim], path: &Path) -> io::Result<usize
         append(format!("{}/claim", claim.key), signed.text())?;
         count += 1;
     }
-    let file = archive.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
+    archive.finish()?;
     Ok(count)
 }
 

@@ -12,7 +12,7 @@ use sheaf_project::{
 use sheaf_registry::index::Entry;
 use sheaf_registry::plan::{self, Access, Resolve, Universe};
 
-use super::install::{changes, package};
+use super::install::{changes, package_to_change};
 use super::options::{AddOptions, RemoveOptions};
 use super::{access, host_of, rules, shown, write};
 use crate::evaluator::{Failed, exit_code, failed};
@@ -25,7 +25,7 @@ pub fn add(options: &AddOptions) -> ExitCode {
 }
 
 fn add_here(options: &AddOptions) -> Result<(), Failed> {
-    let project = package()?;
+    let (project, _turn) = package_to_change()?;
     let mut access = access(&project, options.offline)?;
     // Named by the user, as it will be in the manifest.
     access.named.extend(options.git.as_deref().and_then(host_of));
@@ -203,7 +203,7 @@ pub fn remove(options: &RemoveOptions) -> ExitCode {
 }
 
 fn remove_here(options: &RemoveOptions) -> Result<(), Failed> {
-    let project = package()?;
+    let (project, _turn) = package_to_change()?;
     let Some(manifest) = &project.manifest else { return Err(Failed) };
     let table_of = |name: &str| {
         let has = |list: &[sheaf_project::Dependency]| list.iter().any(|dependency| dependency.name == name);

@@ -1,5 +1,7 @@
 //! `sheaf install` and `sheaf update`: dependencies resolved, recorded and fetched.
 
+use std::fs::{File, TryLockError};
+use std::path::Path;
 use std::process::ExitCode;
 
 use sheaf_project::{Change, Project};
@@ -17,7 +19,7 @@ pub fn install(options: &InstallOptions) -> ExitCode {
 }
 
 fn install_here(options: &InstallOptions) -> Result<(), Failed> {
-    let project = package()?;
+    let (project, _turn) = package_to_change()?;
     let dependencies = &options.dependencies;
     let access = access(&project, dependencies.offline())?;
     let how =
@@ -36,7 +38,7 @@ pub fn update(options: &UpdateOptions) -> ExitCode {
 }
 
 fn update_here(options: &UpdateOptions) -> Result<(), Failed> {
-    let project = package()?;
+    let (project, _turn) = package_to_change()?;
     let lock = super::tree::read_lock(&project)?;
     for name in &options.packages {
         if !lock.packages.iter().any(|package| package.name == *name) {
@@ -90,6 +92,29 @@ pub fn package() -> Result<Project, Failed> {
     }
     messages::ineffective(&project);
     Ok(project)
+}
+
+/// [`package`], and the lock under which a command reads the manifest and writes it and `Sheaf.lock`, so that the changes
+/// of two commands at once both stay. No lock where the file system has none.
+pub fn package_to_change() -> Result<(Project, Option<File>), Failed> {
+    let turn = take_turn(project_here()?.lock_root());
+    Ok((package()?, turn))
+}
+
+/// Locks a folder, waiting for other commands.
+fn take_turn(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let message =
+                format!("another command changes the packages of {}; waiting for it", folder.display());
+            messages::warning(message, None);
+            file.lock().ok()?;
+        }
+        Err(TryLockError::Error(_)) => return None,
+    }
+    Some(file)
 }
 
 /// Prints what has changed in the lock.

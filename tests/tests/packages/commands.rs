@@ -95,6 +95,24 @@ fn an_audit_finds_what_was_withdrawn_or_changed() {
 }
 
 #[test]
+fn an_audit_says_which_tags_have_moved() {
+    let world = World::new();
+    let (author, user) = (Sandbox::new(), Sandbox::new());
+    author.run(&["new", "lib"]).silent();
+    world.push(&author.path("lib"), "lib", &["v1"]);
+    user.run(&["new", "demo"]).silent();
+    let source = ["add", "lib", "--git", &world.address("lib"), "--tag", "v1"];
+    let added = world.sheaf(&user, &source).at("demo").run();
+    assert_eq!(added.code, Some(0), "{added}");
+    let audit = || world.sheaf(&user, &["audit"]).at("demo").run();
+    assert_eq!(audit().stdout, "nothing is known against 1 package\n");
+    author.write("lib/src/main.shf", "(print :changed)\n");
+    world.push(&author.path("lib"), "lib", &["v1"]);
+    let found = audit();
+    assert!(found.code == Some(1) && found.stderr.contains("its tag moved from commit"), "{found}");
+}
+
+#[test]
 fn a_bill_of_materials_names_every_package_with_digest_and_licence() {
     let world = World::with_packages();
     let user = user(&world);
@@ -183,4 +201,29 @@ fn compiled_programs_are_removed_and_nothing_that_a_link_leads_to() {
     std::os::unix::fs::symlink(user.path("elsewhere"), user.path("demo/__sheaf__/link")).expect("a link");
     clean(&[], "demo");
     assert!(user.path("elsewhere/manifest.json").exists() && !user.path("demo/__sheaf__").exists());
+}
+
+#[test]
+fn commands_at_once_change_a_project_one_after_the_other() {
+    let user = Sandbox::new();
+    for name in ["demo", "one", "two"] {
+        user.run(&["new", name]).silent();
+    }
+    let add = |name: &str| {
+        let added = user.sheaf(&["add", name, "--path", &format!("../{name}")]).at("demo").run();
+        assert_eq!(added.code, Some(0), "{added}");
+    };
+    for _ in 0..8 {
+        std::thread::scope(|scope| {
+            for thread in ["one", "two"].map(|name| scope.spawn(move || add(name))) {
+                thread.join().expect("an end");
+            }
+        });
+        let manifest = std::fs::read_to_string(user.path("demo/Sheaf.toml")).expect("a manifest");
+        assert!(manifest.contains("\none = ") && manifest.contains("\ntwo = "), "{manifest}");
+        let locked = user.sheaf(&["run", "--locked", "--no-jit"]).at("demo").run();
+        assert_eq!(locked.code, Some(0), "{locked}");
+        let removed = user.sheaf(&["remove", "one", "two"]).at("demo").run();
+        assert_eq!(removed.code, Some(0), "{removed}");
+    }
 }
