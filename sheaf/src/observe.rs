@@ -1,5 +1,6 @@
 //! Observation of a run: `--trace`, `--guard`, `--blame`, `--mem-profile`, `--trace-out`.
 
+use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,6 +9,7 @@ use clap::Args;
 use sheaf_lang::eval::Interp;
 use sheaf_lang::observe::{Breach, Guard};
 use sheaf_observe::{Metrics, Times, Wanted};
+use sheaf_syntax::Sources;
 use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
@@ -93,6 +95,30 @@ impl ObserveOptions {
             })?;
         }
         Ok(metrics)
+    }
+
+    /// Warns of functions and bindings that `--trace` and `--guard` name and no text of the run has.
+    pub fn warn_of_unknown(&self, sources: &Sources) {
+        let traced = self.trace.iter().flat_map(|names| names.split(',')).map(str::trim);
+        let traced = traced.filter(|name| !name.is_empty()).map(|name| ("--trace", name));
+        let guarded = self.guard.iter().filter_map(|guard| Some(("--guard", guard.target?.as_str())));
+        let named: Vec<_> = traced.chain(guarded).collect();
+        if named.is_empty() {
+            return;
+        }
+        let is_end = |c: char| c.is_whitespace() || "()[]{}\"',;`~@".contains(c);
+        let words: BTreeSet<&str> = sources.iter().flat_map(|(_, text)| text.split(is_end)).collect();
+        for (option, name) in named.into_iter().filter(|(_, name)| !words.contains(name)) {
+            let near = sheaf_lang::builtins::nearest(name, words.iter().copied());
+            let help = near.map_or_else(
+                || "name a function or a binding of the program".to_owned(),
+                |near| format!("did you mean {near}?"),
+            );
+            messages::warning(
+                format!("{option} watched nothing called {name}: the program has no such name"),
+                Some(&help),
+            );
+        }
     }
 
     /// Observes the run of an evaluator.

@@ -57,7 +57,10 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
         explain::show(&reports, options.json)?;
     }
     let result = match result {
-        Ok(_) => Ok(Ended::Done),
+        Ok(_) => {
+            options.observe.warn_of_unknown(&interp.sources);
+            Ok(Ended::Done)
+        }
         Err(errors) => {
             match observe::show_breach(&mut interp) {
                 Some(breach) => {

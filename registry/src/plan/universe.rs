@@ -281,6 +281,21 @@ impl<'a> Universe<'a> {
         Ok((repository, id))
     }
 
+    /// The commit that the tag of a locked package names now, or without a network named last; `None` for a package that is
+    /// not fetched by a tag of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the repository cannot be asked, or has no such tag.
+    pub fn tagged(&self, locked: &LockedPackage) -> Result<Option<String>, UniverseError> {
+        match &locked.source {
+            Source::Git { url, reference: want @ Want::Tag(_) } => {
+                Ok(Some(self.fetch(url, want)?.1.to_string()))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn is_kept(&self, package: &PackageId) -> bool {
         self.kept.iter().any(|kept| kept.name == package.name && kept.source == package.source)
     }

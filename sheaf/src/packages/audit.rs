@@ -36,6 +36,7 @@ fn act(options: &AuditOptions) -> Result<(), Failed> {
             let entry = entries.iter().find(|entry| entry.version == locked.version);
             findings.extend(of_entry(locked, entry).map(|(kind, text)| (locked, kind, text)));
         }
+        findings.extend(moved_tag(locked, &universe)?.map(|text| (locked, "moved", text)));
         let tree = locked.tree.as_deref().and_then(|tree| tree.parse().ok());
         if let Some(Err(error)) = tree.map(|tree| store.verify(&tree)) {
             findings.push((locked, "damaged", error.to_string()));
@@ -61,6 +62,20 @@ fn act(options: &AuditOptions) -> Result<(), Failed> {
             sheaf_loader::counted(lock.packages.len(), "package")
         ))
     }
+}
+
+/// The change of the tag by which a package is fetched, if it names another commit than `Sheaf.lock`.
+fn moved_tag(locked: &LockedPackage, universe: &Universe<'_>) -> Result<Option<String>, Failed> {
+    let Some((named, commit)) = universe.tagged(locked).map_err(failed)?.zip(locked.commit.as_deref()) else {
+        return Ok(None);
+    };
+    let text = || {
+        format!(
+            "its tag moved from commit {commit} to {named}; ask its author why, and run `sheaf update {}` only if you believe it",
+            locked.name
+        )
+    };
+    Ok((named != commit).then(text))
 }
 
 /// The registry's answer about a locked version.
