@@ -1,4 +1,4 @@
-//! Functions of `f32` that take a C library ten nanoseconds and more, in branchless arithmetic of `f64`, which the
+//! Functions of `f32` that take a C library about ten nanoseconds, in branchless arithmetic of `f64`, which the
 //! compiler makes vectors of. Results differ from the exact ones by less than 0.501 units in the last place, and are
 //! the same with every C library.
 

@@ -375,7 +375,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 43,
         name: "parts of computed values have no end in kernels",
-        reason: "The compiler of a kernel may not end with a slice of a padding or of a comparison, or with a padding of one: a slice of what is computed is copied element by element, and a padding that is read to memory of its own.",
+        reason: "The compiler of a kernel may not end with a slice of a padding or of a comparison, or with a padding of one: a slice of what is computed is copied element by element, and a padding is written to memory of its own.",
         place: "lang/graph/src/stablehlo/kernel/memory.rs",
         shown: Shown::Otherwise("it takes for ever"),
     },
@@ -491,5 +491,19 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "The host reads the start of a dynamic slice from a GPU's memory before it submits the work behind, which takes 1.5 ms with CUDA: a kernel reads it.",
         place: "lang/graph/src/stablehlo/quirks/starts.rs",
         shown: Shown::Otherwise("the numbers are right, and the time of a GPU is no part of the tests"),
+    },
+    Quirk {
+        number: 59,
+        name: "fused values are made again for each reader",
+        reason: "In a kernel, a chain of values that two operations read each takes the compiler twice the time with each link: a value that would be made more than 16 times is in memory of its own.",
+        place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::Otherwise("the fault is time alone: eleven steps of such a chain compile in 36 s"),
+    },
+    Quirk {
+        number: 60,
+        name: "paddings in kernels become vectors as long as the tensor",
+        reason: "LLVM takes twenty times as long with them: a padding is written element by element to memory of its own.",
+        place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::Otherwise("the fault is time alone"),
     },
 ];
