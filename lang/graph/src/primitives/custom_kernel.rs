@@ -196,3 +196,26 @@ impl Primitive for CustomKernel {
         self.body.cost()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stablehlo::{Model, emit};
+    use crate::tensor::DType;
+
+    /// Gradients leave out results that nothing reads.
+    #[test]
+    fn kernels_are_written_without_their_last_result() {
+        let ty = TensorType::new(DType::F32, [6, 6].as_slice());
+        for kernel in [Kernel::Lu, Kernel::Qr, Kernel::Rotations] {
+            let mut inner = Builder::new();
+            let x = inner.input(ty.clone());
+            let body = Arc::new(inner.finish(vec![x]));
+            let mut b = Builder::new();
+            let x = b.input(ty.clone());
+            let result = b.apply(CustomKernel { kernel, body }, &[x]);
+            let text = emit(&b.finish(vec![result]), Model::Hal).text;
+            assert!(text.contains("scf.for"), "{text}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::tensor::TensorType;
 /// Columns at a time.
 const COLUMNS: usize = 4;
 
-/// Writes the packed factors, and the order of the rows as floats.
+/// Writes the packed factors, and the order of the rows as floats if there is a second result.
 pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
     let steps = to.operand_type(0).shape.iter().rev().take(2).min().copied().unwrap_or(0);
     let (a, ty) = matrices.operand(to, 0);
@@ -30,7 +30,8 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
         nest.each(&first, &rest, COLUMNS, |nest, k| elimination.step(nest, k, COLUMNS));
         nest.each(&rest, &steps, 1, |nest, k| elimination.step(nest, k, 1));
     });
-    vec![matrices.result(to, 0, &results[0], &ty), matrices.result(to, 1, &results[1], &order_ty)]
+    let results = results.iter().zip([&ty, &order_ty]).take(to.results().len());
+    results.enumerate().map(|(i, (x, ty))| matrices.result(to, i, x, ty)).collect()
 }
 
 struct Elimination<'a> {

@@ -68,7 +68,7 @@ pub(super) fn write(to: &mut Lowering<'_>, matrices: &Matrices) -> Vec<String> {
             reflection.write(nest, q, &k, &tau);
         });
     });
-    (0..2).map(|i| matrices.result(to, i, &results[i], &ty)).collect()
+    (0..to.results().len()).map(|i| matrices.result(to, i, &results[i], &ty)).collect()
 }
 
 /// 1 - tau v v', of which v begins with a 1.
