@@ -108,8 +108,11 @@ impl ObserveOptions {
         }
         let is_end = |c: char| c.is_whitespace() || "()[]{}\"',;`~@".contains(c);
         let words: BTreeSet<&str> = sources.iter().flat_map(|(_, text)| text.split(is_end)).collect();
+        // Modules of the library are called `<nn/layers>`.
+        let own = sources.iter().filter(|(name, _)| !name.starts_with('<'));
+        let own: BTreeSet<&str> = own.flat_map(|(_, text)| text.split(is_end)).collect();
         for (option, name) in named.into_iter().filter(|(_, name)| !words.contains(name)) {
-            let near = sheaf_lang::builtins::nearest(name, words.iter().copied());
+            let near = sheaf_lang::builtins::nearest(name, own.iter().copied());
             let help = near.map_or_else(
                 || "name a function or a binding of the program".to_owned(),
                 |near| format!("did you mean {near}?"),
