@@ -167,24 +167,16 @@ fn check_held(t: &Tensor, dtype: DType) -> Eval<()> {
         && t.ty().dtype.is_integer()
         && t.ty().rank() == 0
         && let Some(known) = t.concrete().and_then(|known| known.host_if_there())
+        && let Some((least, most)) = dtype.range()
+        && let n = known.element_i64(0)
+        && !(least..=most).contains(&n)
     {
-        return held(known.element_i64(0), dtype);
+        let error = format!("{n} is no number of {dtype}, which has those from {least} to {most}");
+        let help =
+            format!("(cast x :i64) makes integers of the tensor that hold it; (cast {n} :{dtype}) wraps it");
+        return Err(Diagnostic::error(error).help(help).into());
     }
     Ok(())
-}
-
-/// Fails if `dtype` is one of integers and does not hold `n`.
-fn held(n: i64, dtype: DType) -> Eval<()> {
-    match dtype.range() {
-        Some((least, most)) if !(least..=most).contains(&n) => Err(Diagnostic::error(format!(
-            "{n} is no number of {dtype}, which has those from {least} to {most}"
-        ))
-        .help(format!(
-            "(cast x :i64) makes integers of the tensor that hold it; (cast {n} :{dtype}) wraps it"
-        ))
-        .into()),
-        _ => Ok(()),
-    }
 }
 
 /// True if a traced scalar stands for a plain float with all its digits.

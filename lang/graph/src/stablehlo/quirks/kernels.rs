@@ -153,12 +153,11 @@ impl Emitter {
         to: &str,
         name: &str,
     ) {
-        let indices: Vec<String> = (0..part.rank()).map(|axis| format!("{name}_i{axis}")).collect();
-        self.begin_loops(&part.shape, &indices, name);
-        let places = self.moved(&indices, start, name);
-        self.put(&format!("{name}_x = tensor.extract {x}[{}] : {from}", places.join(", ")));
-        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
-        (0..part.rank()).for_each(|_| self.put("}"));
+        self.each_element(&part.shape, name, |emitter, indices| {
+            let places = emitter.moved(indices, start, name);
+            emitter.put(&format!("{name}_x = tensor.extract {x}[{}] : {from}", places.join(", ")));
+            emitter.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
+        });
     }
 
     /// Writes a number to each element of memory for a tensor of type `ty`.
@@ -171,11 +170,10 @@ impl Emitter {
         to: &str,
         name: &str,
     ) {
-        let indices: Vec<String> = (0..ty.rank()).map(|axis| format!("{name}_i{axis}")).collect();
         self.put(&format!("{name}_x = tensor.extract {number}[] : {from}"));
-        self.begin_loops(&ty.shape, &indices, name);
-        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
-        (0..ty.rank()).for_each(|_| self.put("}"));
+        self.each_element(&ty.shape, name, |emitter, indices| {
+            emitter.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
+        });
     }
 
     /// Writes a copy of `x`, element by element, to a part of memory that begins at `start`.
@@ -188,16 +186,16 @@ impl Emitter {
         to: &str,
         name: &str,
     ) {
-        let indices: Vec<String> = (0..ty.rank()).map(|axis| format!("{name}_i{axis}")).collect();
-        self.begin_loops(&ty.shape, &indices, name);
-        self.put(&format!("{name}_x = tensor.extract {x}[{}] : {}", indices.join(", "), ty.mlir()));
-        let places = self.moved(&indices, start, name);
-        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", places.join(", ")));
-        (0..ty.rank()).for_each(|_| self.put("}"));
+        self.each_element(&ty.shape, name, |emitter, indices| {
+            emitter.put(&format!("{name}_x = tensor.extract {x}[{}] : {}", indices.join(", "), ty.mlir()));
+            let places = emitter.moved(indices, start, name);
+            emitter.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", places.join(", ")));
+        });
     }
 
-    /// Writes the heads of loops over the indices of a shape.
-    fn begin_loops(&mut self, shape: &[usize], indices: &[String], name: &str) {
+    /// Writes loops over the indices of a shape; `write` writes what they do, given the names of the indices.
+    fn each_element(&mut self, shape: &[usize], name: &str, write: impl FnOnce(&mut Self, &[String])) {
+        let indices: Vec<String> = (0..shape.len()).map(|axis| format!("{name}_i{axis}")).collect();
         self.put(&format!("{name}_zero = arith.constant 0 : index"));
         self.put(&format!("{name}_one = arith.constant 1 : index"));
         for (axis, extent) in shape.iter().enumerate() {
@@ -206,6 +204,8 @@ impl Emitter {
         for (axis, index) in indices.iter().enumerate() {
             self.put(&format!("scf.for {index} = {name}_zero to {name}_n{axis} step {name}_one {{"));
         }
+        write(self, &indices);
+        indices.iter().for_each(|_| self.put("}"));
     }
 
     /// Writes sums of indices and `start`; the names of the sums.
@@ -222,7 +222,7 @@ impl Emitter {
 
 /// Writes a padding in a kernel, of operand 0 from `low` on with operand 1 around it, element by element into memory of its own
 /// (Q43): the compiler may have no end with a part of a padding, at a computed place say, or with another padding of it, and makes
-/// vectors of whole paddings, of which LLVM takes twenty times as long (Q60).
+/// vectors of whole paddings, with which LLVM takes most of the compilation (Q60).
 pub fn padding(to: &mut Lowering<'_>, low: &[usize]) -> bool {
     if !to.in_kernel() {
         return false;
