@@ -60,10 +60,23 @@ pub enum Keep {
 pub struct Made {
     /// The program.
     pub bytes: Vec<u8>,
+    /// Its source.
+    pub source: ProgramSource,
     /// Position among the candidates.
     pub candidate: usize,
     /// The entry in the manifest and the file; `None` if it is only in the cache.
     pub kept: Option<(Entry, PathBuf)>,
+}
+
+/// The source of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramSource {
+    /// It was compiled now.
+    Compiled,
+    /// A remote cache had it.
+    Fetched,
+    /// It was in `__sheaf__` or the user's store.
+    Kept,
 }
 
 /// The fault of a candidate.
@@ -209,10 +222,17 @@ impl Engine {
             let key = job.action.key();
             if let Some((bytes, entry)) = self.loader.folder.find(&key) {
                 let path = self.loader.folder.path().join(&entry.file);
-                return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
+                return Ok(Some(Made {
+                    bytes,
+                    source: ProgramSource::Kept,
+                    candidate,
+                    kept: Some((entry, path)),
+                }));
             }
-            if let Some(Found { bytes, alternative, .. }) = self.caches.shared_artifact(job) {
-                return self.made(plan, candidate, bytes, alternative, keep).map(Some);
+            let stored = self.caches.stored(job).map(|found| (found, ProgramSource::Kept));
+            let shared = stored.or_else(|| Some((self.caches.fetch(job)?, ProgramSource::Fetched)));
+            if let Some((Found { bytes, alternative, .. }, source)) = shared {
+                return self.made(plan, candidate, bytes, source, alternative, keep).map(Some);
             }
         }
         Ok(None)
@@ -247,7 +267,7 @@ impl Engine {
             }
             None => self.store().claim(&tried.job.action.key()).map_or(0, |signed| signed.claim.alternative),
         };
-        self.made(plan, candidate, bytes, alternative, keep).map(Ok)
+        self.made(plan, candidate, bytes, ProgramSource::Compiled, alternative, keep).map(Ok)
     }
 
     fn made(
@@ -255,17 +275,18 @@ impl Engine {
         plan: &Plan,
         candidate: usize,
         bytes: Vec<u8>,
+        source: ProgramSource,
         alternative: usize,
         keep: Keep,
     ) -> Result<Made, HostError> {
         let job = &plan.candidates[candidate].job;
         if keep == Keep::Cache {
-            return Ok(Made { bytes, candidate, kept: None });
+            return Ok(Made { bytes, source, candidate, kept: None });
         }
         match self.loader.folder.try_record(job, &bytes, alternative) {
             Ok(entry) => {
                 let path = self.loader.folder.path().join(&entry.file);
-                Ok(Made { bytes, candidate, kept: Some((entry, path)) })
+                Ok(Made { bytes, source, candidate, kept: Some((entry, path)) })
             }
             Err(e) => Err(HostError { message: e.to_string(), help: e.remedy().map(str::to_owned) }),
         }

@@ -240,7 +240,8 @@ impl Caches {
         }
     }
 
-    fn fetch(&self, job: &Job) -> Option<Found> {
+    /// A program from a remote cache, kept in the store.
+    pub fn fetch(&self, job: &Job) -> Option<Found> {
         let fetched = self.fetched(&job.action)?;
         self.count(|stats| {
             stats.fetched += 1;

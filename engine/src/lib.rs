@@ -66,7 +66,7 @@ mod tune;
 mod worker;
 
 pub use action::described;
-pub use ahead::{BuildTarget, Faulty, Keep, Made, Plan};
+pub use ahead::{BuildTarget, Faulty, Keep, Made, Plan, ProgramSource};
 pub use audit::{Verdict, compare};
 pub use caches::{STORE_SIZE, Secrets, remotes, signing_key, trusted_keys};
 pub use compile::{CompileRun, CompileService, Compiled, fetching};

@@ -39,6 +39,7 @@ use crate::edit::EditError;
 use crate::error::FileError;
 use crate::lock::{FORMAT, edit_lock, known_format};
 use crate::name::package_name;
+use crate::project::Project;
 use crate::source::Source;
 use crate::spanned_toml::{self, Document, Found, Text};
 use sheaf_foundation::Owners;
@@ -177,6 +178,14 @@ const KEYS: &[&str] = &[
 const ANEW: &str = "restore the file, or remove it and run `sheaf install`";
 
 impl PackagesLock {
+    /// The dependencies of a project. The lock of a workspace has those of its members, each of which is a package of it.
+    #[must_use]
+    pub fn dependencies_of(&self, project: &Project) -> &[LockedEdge] {
+        let Some(workspace) = &project.workspace else { return &self.roots };
+        let own = Source::Path { folder: workspace.member.clone() };
+        self.packages.iter().find(|package| package.source == own).map_or(&[], |own| &own.dependencies)
+    }
+
     /// Reads the packages of the file at `path`, if one of the `owners` owns it.
     pub fn read(path: &Path, owners: &Owners) -> Result<Found<Self>, FileError> {
         spanned_toml::read_owned(path, owners)?.and(|text| Self::parse(path, &text))

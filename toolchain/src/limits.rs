@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
-use sheaf_foundation::atomic;
+use sheaf_foundation::{atomic, machine_memory};
 
 /// The limits of a compile worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,7 @@ impl CompileLimits {
             memory: match variable(MEMORY_VARIABLE) {
                 Some(0) => None,
                 Some(mib) => Some(mib.saturating_mul(1 << 20)),
+                // A program that takes more than the machine has would stop everything else there.
                 None => machine_memory().map(|bytes| bytes.saturating_add(UNTOUCHED)),
             },
             crashes: data.map(|data| data.join(CRASHES)),
@@ -74,19 +75,6 @@ impl CompileLimits {
         let kept = write(&folder, program, flags, reason).and_then(|()| remove_oldest(crashes, &folder));
         kept.ok().map(|()| folder)
     }
-}
-
-/// The memory of this machine, in bytes. A program that takes more than that would stop everything else here.
-#[cfg(target_os = "linux")]
-fn machine_memory() -> Option<u64> {
-    let info = rustix::system::sysinfo();
-    info.totalram.checked_mul(u64::from(info.mem_unit)).filter(|bytes| *bytes > 0)
-}
-
-/// `None` on other systems: there is no such limit, or it is ignored.
-#[cfg(not(target_os = "linux"))]
-fn machine_memory() -> Option<u64> {
-    None
 }
 
 /// Writes the files of a crash. The same crash gets the same folder, whose time is that of the last one.

@@ -33,6 +33,21 @@ fn default_of_python(name: &str, span: Span) -> Resolved<()> {
     ))
 }
 
+/// Fails if one of the `earlier` parameters has the name of `param`, which would hide it. Names of ignored parameters may repeat.
+fn unlike_earlier(earlier: &[Param], param: &Param) -> Resolved<()> {
+    let name = |param: &Param| if let Pattern::Name(_, name) = param.pattern { Some(name) } else { None };
+    let Some(own) = name(param).filter(|name| !name.starts_with('_')) else { return Ok(()) };
+    match earlier.iter().find(|earlier| name(earlier) == Some(own)) {
+        Some(first) => Err(Box::new(
+            Diagnostic::error(format!("two parameters are called {own}"))
+                .at(param.span, "again here")
+                .at(first.span, "first here")
+                .help("give one of them another name; _ stands for one that is not used"),
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Fails at several parameter lists as in Clojure, `([x] ...) ([x y] ...)`.
 fn one_parameter_list(params: &Form, body: &[Form]) -> Resolved<()> {
     let list = |form: &Form| {
@@ -121,7 +136,9 @@ impl Resolver<'_> {
                 };
                 return Ok((params, Some(self.pattern(rest)?)));
             }
-            params.push(self.parameter(item)?);
+            let param = self.parameter(item)?;
+            unlike_earlier(&params, &param)?;
+            params.push(param);
         }
         Ok((params, None))
     }

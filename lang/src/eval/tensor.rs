@@ -13,6 +13,7 @@ use super::signal::{Eval, Reason, Signal, Stop};
 use crate::host::{Backend, Buffer};
 use crate::program::{Concrete, Dict, Origin, Regions, Tensor, Trace, Traced, Value};
 use crate::stack::maybe_grow;
+use sheaf_foundation::machine_memory;
 use sheaf_graph::graph::{Builder, Graph, Op, Var, Vars, violation};
 use sheaf_graph::primitives::{BroadcastInDim, Primitive};
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
@@ -309,10 +310,19 @@ fn recorder<'a>(checks: bool, tensors: impl Iterator<Item = &'a Tensor>) -> Opti
 /// Fails if a tensor of that shape does not fit memory; the allocation would abort the process.
 pub fn check_room(shape: &[usize]) -> Eval<()> {
     /// Minimum elements worth the check.
-    const LARGE: usize = 1 << 26;
-    const MAX_SHOWN_AXES: usize = 8;
-    let bytes = shape.iter().try_fold(MAX_SHOWN_AXES, |n, extent| n.checked_mul(*extent));
-    if bytes.is_some_and(|n| n < LARGE || Vec::<u8>::new().try_reserve_exact(n).is_ok()) {
+    const LARGE: usize = 1 << 23;
+    /// Sizes of the widest elements, and of the usual ones, in bytes.
+    const WIDEST: usize = 8;
+    const USUAL: usize = 4;
+    let count = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+    if count.is_some_and(|n| n < LARGE) {
+        return Ok(());
+    }
+    let bytes = |size| count.and_then(|n| n.checked_mul(size));
+    // The allocator may reserve more than the machine has.
+    let within_machine = |n: usize| machine_memory().is_none_or(|memory| n as u64 <= memory);
+    let reserved = |n| Vec::<u8>::new().try_reserve_exact(n).is_ok();
+    if bytes(USUAL).is_some_and(within_machine) && bytes(WIDEST).is_some_and(reserved) {
         return Ok(());
     }
     let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");

@@ -80,6 +80,7 @@ impl Installed {
         store: SourceStore,
         verified: HashMap<TreeHash, PathBuf>,
     ) -> Self {
+        let own = lock.dependencies_of(project).to_vec();
         let packages = lock.packages;
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, package) in packages.iter().enumerate() {
@@ -92,14 +93,7 @@ impl Installed {
             edges.iter().filter_map(|edge| Some((edge.name.clone(), index(edge)?))).collect()
         };
         let edges = packages.iter().map(|package| named(&package.dependencies)).collect();
-        let roots = match &project.workspace {
-            None => named(&lock.roots),
-            Some(workspace) => {
-                let own = Source::Path { folder: workspace.member.clone() };
-                let own = packages.iter().find(|package| package.source == own);
-                own.map(|own| named(&own.dependencies)).unwrap_or_default()
-            }
-        };
+        let roots = named(&own);
         let root = project.lock_root().to_path_buf();
         Self { roots, packages, edges, folders: RefCell::default(), verified, root, store }
     }

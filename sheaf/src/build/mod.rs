@@ -338,11 +338,11 @@ impl Builder<'_> {
         need: Need,
     ) -> Result<Vec<Built>, Failed> {
         let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Project };
-        let mut made: Vec<Option<(Made, bool)>> = Vec::new();
+        let mut made: Vec<Option<Made>> = Vec::new();
         for Specialised { plan, .. } in &plans {
             let kept =
                 if self.options.recompile { None } else { engine.kept(plan, keep).map_err(report_error)? };
-            made.push(kept.map(|made| (made, false)));
+            made.push(kept);
         }
         if self.extent == Extent::Fetch {
             let absent = made.iter().zip(&plans).filter(|(made, _)| made.is_none() && need == Need::Wanted);
@@ -355,11 +355,11 @@ impl Builder<'_> {
             }
             let built =
                 made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same, tuned })| {
-                    made.map(|(made, fresh)| Built { plan, name, same, tuned, made, fresh })
+                    made.map(|made| Built { plan, name, same, tuned, made })
                 });
             return Ok(built.collect());
         }
-        let missing = |made: &[Option<(Made, bool)>]| -> Vec<usize> {
+        let missing = |made: &[Option<Made>]| -> Vec<usize> {
             (0..plans.len()).filter(|i| made[*i].is_none()).collect()
         };
         let named = |ids: &[usize]| ids.iter().map(|id| plans[*id].plan.name().to_owned()).collect();
@@ -378,7 +378,7 @@ impl Builder<'_> {
                         let program = engine
                             .accept(&plans[id].plan, 0, bytes, Some(run), keep)
                             .map_err(report_error)?;
-                        made[id] = program.ok().map(|program| (program, true));
+                        made[id] = program.ok();
                         progress.done(plans[id].plan.name());
                     }
                 }
@@ -421,7 +421,7 @@ impl Builder<'_> {
                     Ok((bytes, run)) => {
                         match engine.accept(plan, candidates[id], bytes, run, keep).map_err(report_error)? {
                             Ok(program) => {
-                                made[id] = Some((program, true));
+                                made[id] = Some(program);
                                 progress.done(plan.name());
                                 return Ok(None);
                             }
@@ -461,7 +461,7 @@ impl Builder<'_> {
         }
         let built =
             made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same, tuned })| {
-                made.map(|(made, fresh)| Built { plan, name, same, tuned, made, fresh })
+                made.map(|made| Built { plan, name, same, tuned, made })
             });
         Ok(built.collect())
     }

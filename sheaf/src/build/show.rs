@@ -12,7 +12,7 @@ use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 use sheaf_artifacts::{Tuning, TuningFlag};
-use sheaf_engine::{Made, Plan, Trial, TrialOutcome, Tuned};
+use sheaf_engine::{Made, Plan, ProgramSource, Trial, TrialOutcome, Tuned};
 use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
@@ -30,8 +30,6 @@ pub struct Built {
     pub tuned: Option<Tuned>,
     /// The program.
     pub made: Made,
-    /// True if it was compiled now.
-    pub fresh: bool,
 }
 
 /// Progress: on a terminal a bar, elsewhere a line for each function.
@@ -132,8 +130,12 @@ impl Report<'_> {
                 text += &format!("{}: {}\n", plan.name(), outcome(tuned));
             }
         }
-        for Built { plan, same, made, fresh, .. } in self.built {
-            let how = if *fresh { "compiled" } else { "was there" };
+        for Built { plan, same, made, .. } in self.built {
+            let how = match made.source {
+                ProgramSource::Compiled => "compiled",
+                ProgramSource::Fetched => "fetched",
+                ProgramSource::Kept => "was there",
+            };
             let file = made.kept.as_ref().map_or(String::new(), |(_, path)| self.path(path));
             let in_place =
                 if plan.action(made.candidate).donation.is_empty() { "" } else { ", results in place" };
@@ -150,12 +152,17 @@ impl Report<'_> {
             });
             text += &format!("{}{}\n", diagnostic.message, place.unwrap_or_default());
         }
-        let fresh = self.built.iter().filter(|b| b.fresh).count();
+        let of = |source| self.built.iter().filter(|built| built.made.source == source).count();
+        let (compiled, kept) = (of(ProgramSource::Compiled), of(ProgramSource::Kept));
+        let fetched = match of(ProgramSource::Fetched) {
+            0 => String::new(),
+            n => format!("{n} fetched, "),
+        };
         let failures = match self.failures.len() {
             0 => String::new(),
             n => format!(", {n} failed"),
         };
-        text += &format!("{} compiled, {} there before{failures}\n", fresh, self.built.len() - fresh);
+        text += &format!("{compiled} compiled, {fetched}{kept} there before{failures}\n");
         text
     }
 
@@ -184,7 +191,7 @@ impl Report<'_> {
 }
 
 /// A program as JSON.
-pub fn built(Built { plan, same, made, fresh, tuned, .. }: &Built) -> Value {
+pub fn built(Built { plan, same, made, tuned, .. }: &Built) -> Value {
     let action = plan.action(made.candidate);
     let (inputs, outputs) = plan.leaves();
     let leaves = |leaves: &[Leaf]| {
@@ -203,7 +210,7 @@ pub fn built(Built { plan, same, made, fresh, tuned, .. }: &Built) -> Value {
         }),
         "donation": action.donation.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "bytes": made.bytes.len(),
-        "result": if *fresh { "compiled" } else { "cached" },
+        "result": if made.source == ProgramSource::Compiled { "compiled" } else { "cached" },
         "inputs": leaves(inputs),
         "outputs": leaves(outputs),
         "constants": plan.constants(made.candidate),

@@ -33,8 +33,9 @@ fn act(options: &TreeOptions) -> Result<(), Failed> {
     }
     let name = project.manifest.as_ref().and_then(|manifest| manifest.package.name.clone());
     let name = name.unwrap_or_else(|| project.root.display().to_string());
+    let own = lock.dependencies_of(&project);
     if let Some(wanted) = &options.why {
-        return why(&lock, &name, wanted);
+        return why(&lock, own, &name, wanted);
     }
     if options.duplicates {
         return duplicates(&lock);
@@ -42,7 +43,7 @@ fn act(options: &TreeOptions) -> Result<(), Failed> {
     print_line(&name)?;
     let mut seen = BTreeSet::new();
     let mut lines = Vec::new();
-    branches(&lock, &lock.roots, "", &mut seen, &mut lines);
+    branches(&lock, own, "", &mut seen, &mut lines);
     lines.iter().try_for_each(|line| print_line(line))
 }
 
@@ -85,10 +86,10 @@ fn branches(
     }
 }
 
-/// Prints the shortest way from the project to each version of a package.
-fn why(lock: &PackagesLock, project: &str, wanted: &str) -> Result<(), Failed> {
+/// Prints the shortest way from the project, with its `own` dependencies, to each version of a package.
+fn why(lock: &PackagesLock, own: &[LockedEdge], project: &str, wanted: &str) -> Result<(), Failed> {
     let mut ways: Vec<Vec<String>> = Vec::new();
-    let mut open: Vec<(Vec<String>, &[LockedEdge])> = vec![(vec![project.to_owned()], &lock.roots)];
+    let mut open: Vec<(Vec<String>, &[LockedEdge])> = vec![(vec![project.to_owned()], own)];
     let mut seen = BTreeSet::new();
     while !open.is_empty() {
         let mut next = Vec::new();

@@ -61,6 +61,13 @@ fn members_share_a_lock_and_dependencies() {
     for folder in ["app", "packages/maths", "."] {
         assert_eq!(run(folder, &["install", "--frozen"]).code, Some(0), "{folder}");
     }
+    let tree = |folder: &str, arguments: &[&str]| run(folder, &[&["tree"], arguments].concat()).silent();
+    assert_eq!(
+        tree("app", &[]),
+        "app\n├── maths 0.3.0\n│   ├── checks 0.1.0\n│   └── units 1.2.0\n└── units 1.2.0\n"
+    );
+    assert_eq!(tree("app", &["--why", "checks"]), "app needs maths 0.3.0 needs checks 0.1.0\n");
+    assert_eq!(tree("packages/maths", &[]), "maths\n├── checks 0.1.0\n└── units 1.2.0\n");
     // A member sees its own dependencies alone.
     user.write("app/src/main.shf", "(use checks)\n(print tolerance)\n");
     let refused = run("app", &["run", "--no-jit"]);

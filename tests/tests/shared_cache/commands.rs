@@ -310,7 +310,13 @@ fn what_a_project_needs_is_pulled_before_a_journey() {
     };
     let pull = ["cache", "pull", "squares.shf", "--shapes", "shapes.json"];
     let b = arrived(Machine::reading(&remote));
-    let _ = taken(b.run(&pull));
+    let pulled = taken(b.run(&pull));
+    assert!(
+        pulled.contains("(fetched, ") && pulled.contains("0 compiled, 1 fetched, 0 there before"),
+        "{pulled}"
+    );
+    let again = taken(b.run(&pull));
+    assert!(again.contains("0 compiled, 1 there before"), "{again}");
     assert_eq!(b.run(&[&STRICT[..], &["--offline"]].concat()).silent(), FOURTEEN);
 
     // Programs that no cache has are reported as an error, since they would fail offline.

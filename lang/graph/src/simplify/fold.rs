@@ -8,7 +8,7 @@ use crate::primitives::{
     BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, Reshape, Reverse, Slice, StopGradient,
     Transpose,
 };
-use crate::tensor::{HostTensor, TensorType};
+use crate::tensor::{HostTensor, Shape, TensorType};
 
 /// Maximum elements of a folded constant: larger ones would make programs and keys large, and are left to the compiler.
 const MAX_ELEMENTS: usize = 64;
@@ -46,6 +46,29 @@ pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
     };
     let shape = result_types(s, op, operands).swap_remove(0).shape;
     Some(Vars::from_slice(&[s.full(&value, &shape)]))
+}
+
+/// Results without elements need no operation, and results of nothing but such operands are known: sums over an axis of
+/// extent 0, say. The compiler crashes at products over one.
+pub(super) fn empty(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    if operands.is_empty() || op.checks() || op.map_bodies(&mut Clone::clone).is_some() {
+        return None;
+    }
+    let types = result_types(s, op, operands);
+    let known = if types.iter().all(|ty| ty.count() == 0) {
+        types.iter().map(|ty| HostTensor::filled(ty.dtype, Shape::new(), 0.0)).collect()
+    } else if operands.iter().all(|var| s.ty(*var).count() == 0) {
+        let values: SmallVec<[HostTensor; 4]> = operands
+            .iter()
+            .map(|var| s.ty(*var))
+            .map(|ty| HostTensor::filled(ty.dtype, ty.shape.clone(), 0.0))
+            .collect();
+        let results = op.evaluate(&values.iter().collect::<SmallVec<[&HostTensor; 4]>>());
+        results.iter().map(HostTensor::uniform).collect::<Option<Vec<_>>>()?
+    } else {
+        return None;
+    };
+    Some(known.iter().zip(types).map(|(value, ty)| s.full(value, &ty.shape)).collect())
 }
 
 /// True if the result consists of elements of the first operand only.

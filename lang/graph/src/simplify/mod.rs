@@ -74,6 +74,7 @@ type Rule = fn(&mut Simplifier, &Op, &[Var]) -> Option<Vars>;
 const RULES: &[Rule] = &[
     fold::constants,
     fold::uniform,
+    fold::empty,
     convert::alias,
     convert::of_convert,
     elementwise::neutral,

@@ -57,6 +57,19 @@ rule!(constants_fold, [], |b, _x| {
     b.mul(two, three)
 } => "constant[6]; [v0]");
 
+rule!(a_product_over_no_axis_is_zero, [(F32, &[9, 0]), (F32, &[0, 8])], |b, x| {
+    b.apply(p::DotGeneral { contract: [shape(&[1]), shape(&[0])], ..p::DotGeneral::default() }, &[x[0], x[1]])
+} => "full[0 shape=[9, 8]]; [v2]");
+
+rule!(results_without_elements_are_constants, [(F32, &[0, 9]), (F32, &[9, 8])], |b, x| {
+    let product = p::DotGeneral { contract: [shape(&[1]), shape(&[0])], ..p::DotGeneral::default() };
+    b.apply(product, &[x[0], x[1]])
+} => "full[0 shape=[0, 8]]; [v2]");
+
+rule!(the_largest_of_nothing_is_minus_infinity, [(F32, &[0, 3])], |b, x| {
+    b.apply(p::ReduceMax { axes: shape(&[0]) }, &[x[0]])
+} => "full[-inf shape=[3]]; [v1]");
+
 rule!(rows_are_added_to_the_other_term, [(F32, &[9, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
     let zeros = b.zeros(&TensorType::new(F32, &[9, 3][..]));
     let rows = b.scatter_add(zeros, x[1], x[2]);
