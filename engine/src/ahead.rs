@@ -11,8 +11,8 @@ use sheaf_lang::host::{HostError, Unit};
 use sheaf_target::{Destination, Release};
 
 use sheaf_loader::{
-    Candidate, Donate, Failure, Found, Job, Kernels, PlacementPolicy, donating, gpu_model, plan, portable,
-    retarget,
+    Candidate, Donate, Failure, Found, Job, Kernels, OpenGpu, PlacementPolicy, donating, gpu_model, plan,
+    portable, retarget,
 };
 
 use super::{CompileRun, Engine, trial};
@@ -33,7 +33,7 @@ pub struct BuildTarget {
 /// A specialised function with the candidates for its compilation, best first: each is the fallback of the one before.
 pub struct Plan {
     pub(crate) unit: Unit,
-    goal: BuildTarget,
+    pub(crate) goal: BuildTarget,
     pub(crate) candidates: Vec<Candidate>,
     /// True if this machine can load the programs, and is to.
     pub(crate) loads: bool,
@@ -236,6 +236,11 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+
+    /// The GPU of its policies, if programs run on one.
+    pub fn gpu(&self) -> Option<&OpenGpu> {
+        self.loader.gpu()
     }
 
     /// The user's store, for the process that compiles.

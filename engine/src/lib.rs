@@ -80,7 +80,7 @@ pub use settings::{project_of, settings_of};
 pub use sheaf_artifacts::TuningFlag;
 pub use sheaf_graph::tensor::DType;
 pub use sheaf_lang::eval::{Jit, Location};
-pub use sheaf_loader::{DevicePolicy, Donate, Job, Kernels, PlacementPolicy, Reporter};
+pub use sheaf_loader::{DevicePolicy, Donate, Job, Kernels, OpenGpu, PlacementPolicy, Reporter};
 pub use sheaf_project::{Home, Options, Project};
 pub use sheaf_syntax::Sources;
 pub use sheaf_syntax::diagnostic::Diagnostic;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sheaf_artifacts::{Tuning, TuningFlag};
 use sheaf_lang::host::{Buffer, HostError, Program, Unit};
 use sheaf_loader::{Candidate, DeviceBuffer, Job, Loaded, runtime_error, upload};
+use sheaf_runtime::Target;
 
 use super::{CompileRun, Engine, Plan, trial};
 use crate::compile::Compiled;
@@ -110,8 +111,13 @@ impl Engine {
         again: bool,
         mut progress: impl FnMut(&Trial),
     ) -> Result<Tuned, HostError> {
-        if !plan.loads {
-            return Ok(Tuned::OtherMachine);
+        match self.loader.gpu() {
+            Some(open) if open.destination == plan.goal.destination => {
+                let target = Target::Gpu(open.gpu);
+                plan.candidates.iter_mut().for_each(|candidate| candidate.target = target);
+            }
+            _ if plan.loads => {}
+            _ => return Ok(Tuned::OtherMachine),
         }
         for at in 0..plan.candidates.len() {
             if !plan.candidates[at].job.tunable {
@@ -177,7 +183,8 @@ impl Engine {
         let arguments = arguments.collect::<Result<Vec<Buffer>, HostError>>()?;
         let mut best = usual.clone();
         let mut trials = Vec::new();
-        for flag in TuningFlag::ALL {
+        let on_processor = candidate.target.is_host();
+        for flag in TuningFlag::ALL.into_iter().filter(|flag| on_processor || !flag.is_for_processors()) {
             let mut flags = best.flags.clone();
             if !flags.remove(&flag) {
                 flags.retain(|other| !flag.excludes(*other));
@@ -245,8 +252,15 @@ impl Race {
 fn race(programs: [&Rc<Loaded>; 2], arguments: &[Buffer]) -> Result<Race, HostError> {
     let time = |program: &Rc<Loaded>, calls: u32| -> Result<Duration, HostError> {
         let start = Instant::now();
+        let mut results = Vec::new();
         for _ in 0..calls {
-            program.call(&mut arguments.to_vec(), &mut Vec::new())?;
+            results.clear();
+            program.call(&mut arguments.to_vec(), &mut results)?;
+        }
+        // A GPU's queue still has the calls, in order.
+        if let Some(last) = results.first() {
+            let last = DeviceBuffer::of(last)?;
+            last.read_part(0, &mut [0][..last.byte_len().min(1)]).map_err(runtime_error)?;
         }
         Ok(start.elapsed())
     };

@@ -392,6 +392,10 @@ pub struct TuneOptions {
     /// The functions to compile
     #[command(flatten)]
     pub selection: FunctionOptions,
+    /// Device to measure on, as of a run: auto (the first GPU, or the processor), cpu, cuda, vulkan or metal; a GPU with its index, as in
+    /// cuda:1
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: DevicePolicy,
     /// Measure programs that have a tuning record too
     #[arg(long)]
     pub again: bool,

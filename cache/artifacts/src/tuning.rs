@@ -77,6 +77,11 @@ impl TuningFlag {
         }
     }
 
+    /// True if only programs for processors differ by it.
+    pub fn is_for_processors(self) -> bool {
+        matches!(self, TuningFlag::Ukernels | TuningFlag::ReassociateReductions)
+    }
+
     /// True if the compiler takes one of the two alone.
     pub fn excludes(self, other: TuningFlag) -> bool {
         let is_level = |flag| matches!(flag, TuningFlag::OptimizeMore | TuningFlag::OptimizeMost);

@@ -28,7 +28,7 @@ pub const HAS_PICTURES: bool = cfg!(feature = "plot");
 
 pub use buffer::{DeviceBuffer, element_type, upload};
 pub use candidate::{Candidate, Failure, Refusal, gpu_model};
-pub use device::DevicePolicy;
+pub use device::{DevicePolicy, OpenGpu};
 pub use donation::{Donate, all_owned, donating};
 pub use flags::alternatives;
 pub use folder::{Faults, NOT_KEPT, NOT_USED, ProgramFolder, portable};

@@ -92,6 +92,11 @@ impl Loader {
         })
     }
 
+    /// The GPU that all programs run on; `None` for the processor.
+    pub fn gpu(&self) -> Option<&OpenGpu> {
+        self.gpu.as_ref()
+    }
+
     /// A device for programs.
     pub fn device(&self, target: Target) -> Result<Device, sheaf_runtime::Error> {
         self.runtime.device(target)

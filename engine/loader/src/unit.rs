@@ -22,8 +22,8 @@ pub struct Job {
     pub specialisation: Specialisation,
     /// A time limit for the compiler, besides the one for all programs.
     pub limit: Option<Duration>,
-    /// True if the compiler's flags may make a difference to the time of a call: for programs of some work on a processor, unless
-    /// they are written as kernels.
+    /// True if the compiler's flags may make a difference to the time of a call: for programs of some work, unless they are written as
+    /// kernels.
     pub tunable: bool,
 }
 
@@ -113,7 +113,6 @@ pub fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
     job.action.flags = destination.flags(&job.action.flags, debug);
     if cpu.is_none() {
         job.action.alternatives.clear();
-        job.tunable = false;
     }
     job.action.device = destination.device().into();
     job.action.cpu = cpu

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use sheaf_artifacts::{ActionKey, ArtifactFolder};
 use sheaf_engine::{
-    BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan, Trial, Tuned,
+    BuildTarget, CompileService, DevicePolicy, Engine, EngineConfig, Faulty, Keep, Made, Plan, Trial, Tuned,
 };
 use sheaf_lang::eval::{AbstractValue, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
@@ -61,19 +61,20 @@ pub fn build(options: &BuildOptions) -> ExitCode {
     }
     if options.tune && (options.device != Destination::HOST || options.cpu != Processor::Host) {
         return wrong(
-            "--tune measures programs, which this machine must run",
-            "leave out --device and --cpu",
+            "--tune measures programs on the processor of this machine",
+            "leave out --device and --cpu; `sheaf tune --device` measures on a GPU",
         );
     }
-    let extent = if options.tune { Extent::Tune { again: false } } else { Extent::Build };
+    let device = DevicePolicy::Cpu;
+    let extent = if options.tune { Extent::Tune { again: false, device } } else { Extent::Build };
     on_large_stack(|| build_here(options, None, extent))
 }
 
 /// Measures programs with sets of flags, and builds them with the fastest.
 pub fn tune(options: &TuneOptions) -> ExitCode {
-    let TuneOptions { selection, again, json, lock, network } = options.clone();
+    let TuneOptions { selection, device, again, json, lock, network } = options.clone();
     let options = BuildOptions { json, tune: true, ..BuildOptions::plain(selection, lock, network) };
-    on_large_stack(|| build_here(&options, None, Extent::Tune { again }))
+    on_large_stack(|| build_here(&options, None, Extent::Tune { again, device }))
 }
 
 /// Fetches the programs that a build would compile; it is an error if a cache does not have something.
@@ -100,6 +101,8 @@ enum Extent {
     Tune {
         /// Those that have a tuning record too.
         again: bool,
+        /// The device to measure on.
+        device: DevicePolicy,
     },
 }
 
@@ -175,26 +178,33 @@ impl Builder<'_> {
         let home = home()?;
         let mut settings = settings(&options.lock.network(&options.network), project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
-        let goal = BuildTarget { destination, debug: options.debug, compiler, tries: true };
+        let mut goal = BuildTarget { destination, debug: options.debug, compiler, tries: true };
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
             return emit::text(interp, &orders, form, &goal);
         }
-        let mut plans = self.plans(interp, &orders, &goal);
         let compile_service = compile_service(home.clone(), settings.clone(), compiler)?;
         let folder = self.artifacts.map_or_else(|| project.artifact_folder(), Path::to_owned);
         let artifacts = ArtifactFolder::owned(folder, project.owners.clone());
-        let config = EngineConfig {
+        let mut config = EngineConfig {
             recompile: options.recompile,
             strict: true,
             ..engine_config(home, artifacts, settings, compiler)?
         };
+        if let Extent::Tune { device, .. } = self.extent {
+            config.policies.device = device;
+        }
         let mut engine = Engine::new(config).map_err(report_error)?;
         if self.extent == Extent::Fetch {
             engine.be_patient();
         }
         if matches!(self.extent, Extent::Tune { .. }) {
             installed(&compile_service)?;
+            if let Some(gpu) = engine.gpu() {
+                goal.destination = gpu.destination.clone();
+                eprintln!("measuring on {}", gpu.gpu);
+            }
         }
+        let mut plans = self.plans(interp, &orders, &goal);
         for specialised in &mut plans {
             self.tune(&mut engine, specialised)?;
         }
@@ -318,7 +328,7 @@ impl Builder<'_> {
 
     /// Gives a plan the flags of its tuning record, which is made now if that is wanted.
     fn tune(&self, engine: &mut Engine, specialised: &mut Specialised) -> Result<(), Failed> {
-        let Extent::Tune { again } = self.extent else {
+        let Extent::Tune { again, .. } = self.extent else {
             engine.apply_records(&mut specialised.plan);
             return Ok(());
         };

@@ -72,6 +72,29 @@ fn a_network_is_trained_under_vulkan_and_its_programs_are_kept_for_that_device()
 }
 
 #[test]
+#[ignore = "long: make nightly runs it"]
+fn a_program_is_tuned_for_a_gpu() {
+    let Some(sandbox) = with_vulkan() else { return };
+    let call = "(print (f (ones [64 64]) (ones [64 64])))\n";
+    sandbox.write("f.shf", format!("(defn f [(x [64 64]) (y [64 64])] (sum (abs (@ x y))))\n{call}"));
+    let tuned = || {
+        let output = sandbox.run(&["tune", "f.shf", "--device", "vulkan", "--json"]);
+        assert_eq!(output.code, Some(0), "{output}");
+        let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+        report["functions"][0].clone()
+    };
+    let first = tuned();
+    assert_eq!(first["tuning"]["outcome"], "measured", "{first}");
+    let trials = first["tuning"]["trials"].as_array().expect("trials");
+    let names = trials.iter().flat_map(|trial| trial["flags"].as_array().expect("flags"));
+    assert!(!trials.is_empty() && names.clone().all(|name| name != "ukernels"), "{first}");
+    assert!(first["device"].as_str().is_some_and(|device| device.starts_with("vulkan")), "{first}");
+    assert_eq!(tuned()["tuning"]["outcome"], "known");
+    let run = sandbox.run(&["f.shf", "--jit", "always", "--strict", "--device", "vulkan"]);
+    assert_eq!(run.compiled_nothing(), "262144.0\n");
+}
+
+#[test]
 fn a_build_for_a_device_serves_its_runs() {
     let Some(sandbox) = with_vulkan() else { return };
     sandbox.write("f.shf", "(defn f [(x [3])] (sum (* x (log1p x))))\n(print (f [1.0 2.0 3.0]))\n");
