@@ -327,11 +327,7 @@ pub fn source_text(path: &Path) -> Result<String, Diagnostic> {
         d.help = error.help;
         d
     })?;
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Diagnostic::error(format!("{} is not UTF-8 text from byte {at} on", path.display()))
-            .help("a program is plain text: save the file in that encoding")
-    })
+    sheaf_syntax::source_text(path.display(), bytes)
 }
 
 /// The error of a file that cannot be read, with a remedy.

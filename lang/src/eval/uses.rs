@@ -11,7 +11,7 @@ use super::signal::Eval;
 use crate::host::{HostError, OwnPackage};
 use crate::program::{Import, Module, is_private};
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, Span, source_text};
 
 impl Interp {
     /// `(use name)`, `(use name :as n)`, `(use name :only [a b])`, `(use ./file.shf)`.
@@ -137,9 +137,9 @@ impl Interp {
             Ok(bytes) => bytes,
             Err(error) => return Some(Err(error)),
         };
-        let text = match text(bytes, file, span) {
+        let text = match source_text(file, bytes) {
             Ok(text) => text,
-            Err(error) => return Some(Ok(Err(error.into()))),
+            Err(error) => return Some(Ok(Err(vec![error.at(span, "used here")]))),
         };
         let module = Rc::new(Module {
             name: name.to_string(),
@@ -261,16 +261,6 @@ fn name_fits(name: &str, span: Span) -> Eval<()> {
         return Err(d(format!("{name} is not the name of a module")).help(path_help).into());
     }
     Ok(())
-}
-
-fn text(bytes: Vec<u8>, file: &str, span: Span) -> Eval<String> {
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Diagnostic::error(format!("{file} is not UTF-8 text from byte {at} on"))
-            .at(span, "used here")
-            .help("a module is plain text: save the file in that encoding")
-            .into()
-    })
 }
 
 fn not_found(name: &str, reason: &str, span: Span) -> Diagnostic {

@@ -16,6 +16,7 @@ pub mod render;
 mod shorthand;
 mod source;
 mod special;
+mod text;
 pub mod visible;
 
 pub use dtype::{DType, Kind};
@@ -25,3 +26,4 @@ pub use lexer::{Lexeme, Lexer, Token};
 pub use reader::{NESTING_LIMIT, read};
 pub use source::{Expansion, SourceId, Sources, Span};
 pub use special::{Description, SpecialForm};
+pub use text::source_text;

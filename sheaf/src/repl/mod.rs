@@ -12,7 +12,7 @@ use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
 use rustyline::error::ReadlineError;
-use sheaf_syntax::is_incomplete;
+use sheaf_syntax::{is_incomplete, source_text};
 
 use crate::cli::EngineOptions;
 use crate::evaluator::{Failed, failed, home, on_large_stack, project_here};
@@ -65,12 +65,8 @@ fn read_all(mut session: Session) -> Result<(), Failed> {
     std::io::stdin()
         .read_to_end(&mut bytes)
         .map_err(|e| failed(format!("cannot read standard input: {e}")))?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        messages::error(
-            format!("standard input is not UTF-8 text from byte {at} on"),
-            Some("a program is plain text"),
-        );
+    let text = source_text("standard input", bytes).map_err(|error| {
+        messages::error(&error.message, error.help.as_deref());
         Failed
     })?;
     let mut all_well = true;

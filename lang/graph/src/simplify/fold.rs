@@ -49,7 +49,7 @@ pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
 }
 
 /// Results without elements need no operation, and results of nothing but such operands are known: sums over an axis of
-/// extent 0, say. The compiler crashes at products over one.
+/// extent 0, say. The compiler crashes at products over one (Q61).
 pub(super) fn empty(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     if operands.is_empty() || op.checks() || op.map_bodies(&mut Clone::clone).is_some() {
         return None;

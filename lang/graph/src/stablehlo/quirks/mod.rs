@@ -506,4 +506,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
         shown: Shown::Otherwise("the fault is time alone"),
     },
+    Quirk {
+        number: 61,
+        name: "products over an axis of extent 0",
+        reason: "The compiler crashes at them. Results of operands without elements are constants, which simplification knows.",
+        place: "lang/graph/src/simplify/fold.rs",
+        shown: Shown::ByPrograms,
+    },
 ];
