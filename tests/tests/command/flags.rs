@@ -40,6 +40,23 @@ fn named_flags_are_tried_first_and_in_that_run_alone() {
     }
 }
 
+/// Q62: packed operands had the elements of other rows.
+#[test]
+fn a_batch_of_products_of_seven_computed_rows_is_packed_rightly() {
+    let Some(sandbox) = Sandbox::with_shared_store() else { return };
+    let rows = "(reshape (cast (+ 1 (arange 14)) :f32) [2 7])";
+    sandbox.write(
+        "rows.shf",
+        format!(
+            "(defn f [x r y] (@ (* x (expand-dims r -1)) y))\n\
+             (let [z (f (ones [2 7 4]) {rows} (ones [2 4 16]))] (print (reshape (max z :axis -1) [14])))\n"
+        ),
+    );
+    let options = ["rows.shf", "--jit", "always", "--strict", "--kernels", "never", "--flags", "data-tiling"];
+    let output = sandbox.run(&options);
+    assert_eq!(output.stdout, "[ 4.  8. 12. 16. 20. 24. 28. 32. 36. 40. 44. 48. 52. 56.]\n", "{output}");
+}
+
 #[test]
 fn flags_are_those_of_the_table() {
     let sandbox = Sandbox::new();

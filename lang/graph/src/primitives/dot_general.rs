@@ -7,7 +7,7 @@ use super::host_product::{HostProduct, Rows, offsets};
 use super::tiled_product::TiledProduct;
 use super::{Cotangents, Primitive, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 
 /// Pairs of axes: `contract[0][i]` of the left operand goes with `contract[1][i]` of the right; `batch` alike.
@@ -185,7 +185,8 @@ impl Primitive for DotGeneral {
         if !self.batch[0].is_empty() {
             attributes.insert_str(0, &pairs("batching", &self.batch));
         }
-        to.typed("stablehlo.dot_general", &attributes);
+        let [x, y] = quirks::apart_for_packing(to, self);
+        to.line(&format!("stablehlo.dot_general {x}, {y}{attributes} : {}", to.signature()));
     }
 
     fn cost(&self, args: &[&TensorType], outs: &[&TensorType]) -> u64 {

@@ -21,6 +21,7 @@ mod gathers;
 mod halves;
 mod kernels;
 mod loops;
+mod packing;
 mod power;
 mod reversal;
 mod shaders;
@@ -44,6 +45,7 @@ pub use kernels::{
     accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, padding, reshape_to_number,
 };
 pub use loops::hold_unread;
+pub use packing::apart_for_packing;
 pub use power::power;
 pub use reversal::reverse;
 pub use shaders::{divide_by_zero, log_plus_one};
@@ -511,6 +513,13 @@ pub const QUIRKS: &[Quirk] = &[
         name: "products over an axis of extent 0",
         reason: "The compiler crashes at them. Results of operands without elements are constants, which simplification knows.",
         place: "lang/graph/src/simplify/fold.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 62,
+        name: "packed operands of batches of products",
+        reason: "With data tiling, an operand that is computed from rows, such as a matrix times a column, is packed from wrong elements if the last tile has 3, 5, 6 or 7 rows of eight: a barrier stands before the product.",
+        place: "lang/graph/src/stablehlo/quirks/packing.rs",
         shown: Shown::ByPrograms,
     },
 ];
