@@ -100,7 +100,7 @@ impl Engine {
     /// is taken, unless it is to be measured `again`.
     ///
     /// From the usual flags on, each of the table is added or taken away in turn, and the change kept if the program is faster and its
-    /// results are the same: some ten compilations.
+    /// results are the same: some eight compilations.
     ///
     /// # Errors
     ///
@@ -187,7 +187,6 @@ impl Engine {
         for flag in TuningFlag::ALL.into_iter().filter(|flag| on_processor || !flag.is_for_processors()) {
             let mut flags = best.flags.clone();
             if !flags.remove(&flag) {
-                flags.retain(|other| !flag.excludes(*other));
                 flags.insert(flag);
             }
             let outcome = match self.contender(unit, candidate, flags.clone())? {

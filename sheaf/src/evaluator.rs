@@ -9,7 +9,7 @@ use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
     CompileService, Dependencies, DevicePolicy, Donate, EngineConfig, Kernels, Packages, Secrets, Session,
-    TuningFlag, WorkerCommand, this_program,
+    WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_loader::{Policies, SystemHost};
@@ -148,7 +148,7 @@ pub fn evaluator(
         .arguments(arguments)
         .recompile(options.recompile)
         .kernels(kernels)
-        .flags(options.flags.as_deref().map(flags).transpose()?)
+        .flags(options.flags.clone().map(BTreeSet::from_iter))
         .donate(donate)
         .frozen_shapes(options.frozen_shapes)
         .device(device)
@@ -160,18 +160,6 @@ pub fn evaluator(
         session = session.artifacts(artifacts(&home)).home(home).secrets(secrets()?);
     }
     session.build_interp().map_err(shown)
-}
-
-/// The set of flags that an option names.
-fn flags(named: &[TuningFlag]) -> Result<BTreeSet<TuningFlag>, Failed> {
-    for flag in named {
-        if let Some(other) = named.iter().find(|other| flag.excludes(**other)) {
-            return Err(failed(format_args!(
-                "the compiler takes one of {flag} and {other}: leave out the other one"
-            )));
-        }
-    }
-    Ok(named.iter().copied().collect())
 }
 
 /// An evaluator without a compiler, for programs of `project`.

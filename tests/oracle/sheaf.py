@@ -20,12 +20,11 @@ MODES = {
     "tuned": ["--jit", "always", "--kernels", "never"],
 }
 
-# The table of `cache/artifacts/src/tuning.rs`, and its two levels of optimisation, of which the compiler takes one.
+# The table of `cache/artifacts/src/tuning.rs`.
 FLAGS = [
-    "data-tiling", "ukernels", "im2col", "reassociate-reductions", "aggressive-fusion", "multi-use-fusion",
-    "split-reduction", "propagate-transposes",
+    "data-tiling", "ukernels", "im2col", "reassociate-reductions", "multi-use-fusion", "split-reduction",
+    "propagate-transposes",
 ]
-LEVELS = ["optimize-more", "optimize-most"]
 
 # In a large file the lines themselves are not shown, and a place stands alone.
 PLACE = re.compile(r"^\s*(?:┌─ )?(\S.*?):(\d+):\d+(?:: .*)?$", re.MULTILINE)
@@ -87,7 +86,7 @@ class Sheaf:
         if mode != "tuned":
             return MODES[mode]
         drawn = random.Random(f"{self.seed} {name}")
-        flags = [flag for flag in FLAGS if drawn.random() < 0.5] + drawn.sample(LEVELS, drawn.randrange(2))
+        flags = [flag for flag in FLAGS if drawn.random() < 0.5]
         return [*MODES[mode], "--flags", ",".join(flags or FLAGS)]
 
     def check(self, name, header, examples, mode, tolerance=TOLERANCE):

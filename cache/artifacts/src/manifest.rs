@@ -10,6 +10,7 @@ use crate::content;
 use crate::guard::Guard;
 use crate::miss::Miss;
 use crate::pretty;
+use crate::tuning::TuningFlag;
 use sheaf_foundation::Digest;
 
 /// The version of the manifest's format.
@@ -232,9 +233,11 @@ impl Manifest {
         Ok(Self { entries })
     }
 
-    /// The entry for this key: the program with the flags of a tuning record, if there is one.
+    /// The entry for this key: the program with the flags of a tuning record, if there is one whose flags the table still has.
     pub fn entry(&self, key: &ActionKey) -> Option<&Entry> {
-        let tuned = self.entries.iter().find(|entry| entry.untuned == Some(*key));
+        let is_of_table =
+            |entry: &Entry| entry.alternatives.iter().all(|flags| TuningFlag::of(flags).is_some());
+        let tuned = self.entries.iter().find(|entry| entry.untuned == Some(*key) && is_of_table(entry));
         tuned.or_else(|| self.entries.iter().find(|entry| entry.key == *key))
     }
 

@@ -20,7 +20,7 @@ pub const TUNING_VERSION: u64 = 1;
 const RECORD: &str = "sheaf tuning record";
 
 /// The flags that a record may name. Records come from other machines, and some of the compiler's flags write files or start
-/// programs: no record can name those.
+/// programs: no record can name those. Aggressive fusion computes wrong numbers (Q63), and the levels of optimisation from 2 on have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TuningFlag {
@@ -32,33 +32,24 @@ pub enum TuningFlag {
     Im2col,
     /// Sums along the last axis are made of as many as a vector holds.
     ReassociateReductions,
-    /// More of the producers and consumers of a loop become part of it.
-    AggressiveFusion,
     /// Producers with several consumers become part of one of them.
     MultiUseFusion,
     /// Long reductions become two shorter ones.
     SplitReduction,
     /// Transpositions move to where they cost least.
     PropagateTransposes,
-    /// Level 2 of optimisation.
-    OptimizeMore,
-    /// Level 3 of optimisation.
-    OptimizeMost,
 }
 
 impl TuningFlag {
     /// All flags, in the order in which a tuner tries them.
-    pub const ALL: [TuningFlag; 10] = [
+    pub const ALL: [TuningFlag; 7] = [
         TuningFlag::DataTiling,
         TuningFlag::Ukernels,
         TuningFlag::Im2col,
         TuningFlag::ReassociateReductions,
-        TuningFlag::AggressiveFusion,
         TuningFlag::MultiUseFusion,
         TuningFlag::SplitReduction,
         TuningFlag::PropagateTransposes,
-        TuningFlag::OptimizeMore,
-        TuningFlag::OptimizeMost,
     ];
 
     /// The compiler's flag.
@@ -68,24 +59,15 @@ impl TuningFlag {
             TuningFlag::Ukernels => "--iree-llvmcpu-enable-ukernels=all",
             TuningFlag::Im2col => "--iree-global-opt-use-im2col-for-convs",
             TuningFlag::ReassociateReductions => "--iree-llvmcpu-reassociate-fp-reductions=true",
-            TuningFlag::AggressiveFusion => "--iree-dispatch-creation-enable-aggressive-fusion=true",
             TuningFlag::MultiUseFusion => "--iree-dispatch-creation-fuse-multi-use=true",
             TuningFlag::SplitReduction => "--iree-dispatch-creation-enable-split-reduction=true",
             TuningFlag::PropagateTransposes => "--iree-opt-aggressively-propagate-transposes=true",
-            TuningFlag::OptimizeMore => "--iree-opt-level=O2",
-            TuningFlag::OptimizeMost => "--iree-opt-level=O3",
         }
     }
 
     /// True if only programs for processors differ by it.
     pub fn is_for_processors(self) -> bool {
         matches!(self, TuningFlag::Ukernels | TuningFlag::ReassociateReductions)
-    }
-
-    /// True if the compiler takes one of the two alone.
-    pub fn excludes(self, other: TuningFlag) -> bool {
-        let is_level = |flag| matches!(flag, TuningFlag::OptimizeMore | TuningFlag::OptimizeMost);
-        self != other && is_level(self) && is_level(other)
     }
 
     /// The entries for flags of the compiler; `None` if one of them is not in the table.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{action, files, found, missed, record, specialisation, vmfb};
-use sheaf_artifacts::{Action, ArtifactFolder, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Static};
+use sheaf_artifacts::{
+    Action, ArtifactFolder, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Static, TuningFlag,
+};
 use sheaf_foundation::Digest;
 
 struct Project {
@@ -39,6 +41,19 @@ impl Project {
     fn message(&self, error: &impl ToString) -> String {
         error.to_string().replace(&*self.root.path().to_string_lossy(), "~")
     }
+}
+
+/// A tuning record's flags that the table has no more gave wrong numbers.
+#[test]
+fn a_tuned_program_is_found_while_the_table_has_its_flags() {
+    let project = Project::new();
+    let tuned = Action { tuned: Some([TuningFlag::Im2col].into()), ..action("p") };
+    project.open().record(&tuned, specialisation("forward", 2), &vmfb("p"), 0).unwrap();
+    assert_eq!(found(&project.open(), "p").key, tuned.key());
+    let flag = TuningFlag::Im2col.flag();
+    assert!(project.manifest().contains(flag), "{}", project.manifest());
+    project.write_manifest(project.manifest().replace(flag, "--iree-opt-level=O3"));
+    assert!(matches!(missed(&project.open(), "p"), Miss::Absent { .. }));
 }
 
 #[test]

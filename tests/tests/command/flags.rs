@@ -65,11 +65,4 @@ fn flags_are_those_of_the_table() {
         unknown.contains("unknown variant `--iree-opt-level=O3`, expected one of `data-tiling`,"),
         "{unknown}"
     );
-    let both = run(&sandbox, &["--flags", "optimize-more,ukernels,optimize-most"]);
-    assert_eq!(both.code, Some(1), "{both}");
-    assert!(
-        both.stderr
-            .contains("the compiler takes one of optimize-more and optimize-most: leave out the other one"),
-        "{both}"
-    );
 }

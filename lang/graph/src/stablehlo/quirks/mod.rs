@@ -522,4 +522,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "lang/graph/src/stablehlo/quirks/packing.rs",
         shown: Shown::ByPrograms,
     },
+    Quirk {
+        number: 63,
+        name: "aggressive fusion",
+        reason: "Sums and the sum of what is computed with them become one kernel, which adds to the sums again for each part that reads them; two values of one kernel that are put into larger tensors are written over each other: tuning records have neither this flag nor the levels of optimisation that imply it.",
+        place: "cache/artifacts/src/tuning.rs",
+        shown: Shown::ByPrograms,
+    },
 ];
