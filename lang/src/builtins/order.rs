@@ -7,7 +7,7 @@ use super::{Builtin, Parsed, as_index, parse};
 use crate::eval::{Eval, Interp, fail, positions};
 use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
-use sheaf_graph::tensor::{DType, HostTensor};
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const TENSORS: &[Builtin] = &[
@@ -36,9 +36,9 @@ pub(super) const TENSORS: &[Builtin] = &[
                     .help(format!("its last axis has {} entries", t.shape()[axis]))
                     .into());
             }
-            let sorted = sorted(i, &t, axis, true)?;
-            let first = sorted.iter().map(|t| i.slice_axis(t, axis, 0, k as i64).map(Value::from));
-            first.collect::<Eval<Vec<Value>>>().map(Value::list)
+            let places = i.op(p::TopK { k }, &[&t])?;
+            let values = if k == 0 { i.slice_axis(&t, axis, 0, 0)? } else { at_places(i, &t, &places)? };
+            Ok(Value::list(vec![Value::from(values), Value::from(places)]))
         },
     )
     .examples("(top_k [1 5 3] 2) ;=> (list [5 3] [1 2])\n(top_k [1 2] 3) ;=> error: the 3 greatest"),
@@ -67,6 +67,21 @@ pub(super) const LISTS: &[Builtin] = &[Builtin::new(
      (sort '[\"pear\" \"fig\"] :key len) ;=> '[\"fig\" \"pear\"]\n(sort '[2 3 1] :reverse) ;=> '[3 2 1]\n\
      (sort '[1 \"a\"]) ;=> error: cannot sort",
 )];
+
+/// The elements of `t` at places along its last axis, where `t` and `places` have the same other axes.
+fn at_places(interp: &mut Interp, t: &Tensor, places: &Tensor) -> Eval<Tensor> {
+    let flat = interp.reshape(t, &[t.ty().count()])?;
+    let (Some(extent), Some(k)) = (t.shape().last(), places.shape().last()) else {
+        return fail(format!("{} and {} have no axis", t.ty(), places.ty()));
+    };
+    let shape: Shape = [places.ty().count() / k, *k].as_slice().into();
+    let row = interp.iota(p::Iota { dtype: DType::I32, shape: shape.clone(), dimension: 0 })?;
+    let extent = Tensor::host(HostTensor::filled(DType::I32, shape.as_slice(), *extent as f64));
+    let first = interp.op(p::Binary(p::Mul), &[&row, &extent])?;
+    let first = interp.reshape(&first, places.shape())?;
+    let places = interp.op(p::Binary(p::Add), &[&first, places])?;
+    interp.op(p::GatherRows, &[&flat, &places])
+}
 
 fn sort(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let parsed = parse(args, &["axis", "key"], &["reverse"])?;

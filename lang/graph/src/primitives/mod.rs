@@ -143,6 +143,7 @@ primitives!(
     sub,
     tanh,
     threefry,
+    top_k,
     transpose,
     while_loop,
     xor,

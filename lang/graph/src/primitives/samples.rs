@@ -245,10 +245,20 @@ fn indexing() -> Vec<Sample> {
         // More rows than workgroups.
         discrete(Sort { axis: 1 }, &[(F32, &[70, 40], Any), (I32, &[70, 40], Any)]),
     ];
+    all.extend([
+        discrete(TopK { k: 3 }, &[(F32, &[2, 5], Distinct)]),
+        discrete(TopK { k: 0 }, &[(F32, &[2, 5], Any)]),
+        discrete(TopK { k: 40 }, &[(F32, &[40], Special)]),
+        // Some vectors, and more rows than workgroups; of the sorted rows.
+        discrete(TopK { k: 7 }, &[(F32, &[70, 150], Any)]),
+        discrete(TopK { k: 130 }, &[(F32, &[2, 140], Special)]),
+    ]);
     for dtype in [F16, BF16, F64] {
+        all.push(discrete(TopK { k: 6 }, &[(dtype, &[2, 100], Special)]));
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[40], Special), (I32, &[40], Any)]));
     }
     for dtype in INTEGERS {
+        all.push(discrete(TopK { k: 6 }, &[(dtype, &[2, 100], Small)]));
         // Many ties: stability shows in the second operand.
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Small), (F32, &[30], Any)]));
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Special)]));
@@ -261,6 +271,7 @@ fn indexing() -> Vec<Sample> {
         ));
     }
     all.push(discrete(GatherRows, &[(Bool, &[4, 2], Any), (I32, &[3], Index { limit: 4 })]));
+    all.push(discrete(TopK { k: 50 }, &[(Bool, &[100], Any)]));
     all.push(discrete(Sort { axis: 0 }, &[(Bool, &[9], Any), (I32, &[9], Any)]));
     all.push(discrete(Sort { axis: 0 }, &[(Bool, &[40], Any), (I32, &[40], Any)]));
     all.push(discrete(DynamicSlice { sizes: sizes() }, &[(Bool, &[4, 3], Any), at, at]));

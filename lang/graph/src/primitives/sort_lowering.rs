@@ -18,12 +18,7 @@ const MAX_COUNTED_ELSEWHERE: usize = 64;
 pub(super) fn lower(to: &mut Lowering<'_>, axis: usize) {
     let layout = Layout::new(to.operand_type(0), axis);
     let flat: Vec<String> = (0..to.operand_count()).map(|i| layout.flatten(to, i)).collect();
-    let positions = match to.is_for_processor() {
-        true if layout.extent > MAX_COUNTED => sort_radix::positions,
-        false if layout.extent > MAX_COUNTED_ELSEWHERE => sort_merges::positions,
-        _ => sort_ranks::positions,
-    };
-    let positions = positions(to, &layout, &flat[0]);
+    let positions = positions(to, &layout, &flat[0], to.operand_type(0).dtype);
     let index = layout.flat_index(to, &positions);
     for (i, result) in to.results().iter().enumerate() {
         let dtype = to.operand_type(i).dtype;
@@ -31,6 +26,16 @@ pub(super) fn lower(to: &mut Lowering<'_>, axis: usize) {
         let taken = to.temporary(&gather(&whole, &index, &layout.flat(dtype), &layout.flat(DType::I32)));
         layout.restore(to, result, &taken, dtype);
     }
+}
+
+/// Writes the previous position in its row of each element of the rows sorted by `key`.
+pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str, dtype: DType) -> String {
+    let positions = match to.is_for_processor() {
+        true if layout.extent > MAX_COUNTED => sort_radix::positions,
+        false if layout.extent > MAX_COUNTED_ELSEWHERE => sort_merges::positions,
+        _ => sort_ranks::positions,
+    };
+    positions(to, layout, key, dtype)
 }
 
 /// The tensors as rows: the axis last, everything else before it.
@@ -44,7 +49,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    fn new(ty: &TensorType, axis: usize) -> Self {
+    pub fn new(ty: &TensorType, axis: usize) -> Self {
         let mut order: Vec<usize> = (0..ty.rank()).filter(|i| *i != axis).collect();
         order.push(axis);
         let shape: Vec<usize> = order.iter().map(|i| ty.shape[*i]).collect();
@@ -62,7 +67,7 @@ impl Layout {
     }
 
     /// Operand `i` as one row after the other.
-    fn flatten(&self, to: &mut Lowering<'_>, i: usize) -> String {
+    pub fn flatten(&self, to: &mut Lowering<'_>, i: usize) -> String {
         let ty = to.operand_type(i).clone();
         let turned = TensorType::new(ty.dtype, self.shape.as_slice());
         let text = format!(

@@ -8,8 +8,7 @@ use crate::stablehlo::{LoopNest, Lowering, Tensor, quirks};
 use crate::tensor::{DType, TensorType};
 
 /// Writes the sort: the previous position in its row of each element of the sorted rows.
-pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> String {
-    let dtype = to.operand_type(0).dtype;
+pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str, dtype: DType) -> String {
     let keys = reshape(to, key, &layout.flat(dtype), &layout.matrix(dtype));
     let [_, positions] = sorted(to, &keys, &layout.matrix(dtype));
     reshape(to, &positions, &layout.matrix(DType::I32), &layout.flat(DType::I32))

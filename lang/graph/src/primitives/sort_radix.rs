@@ -3,21 +3,21 @@
 //! every element behind those with smaller ones; elements with equal digits keep their order, which makes the sort stable.
 
 use super::sort_lowering::{Layout, reshape};
-use crate::stablehlo::{Array, LoopNest, Lowering, lowest, zero};
+use crate::stablehlo::{Array, LoopNest, Lowering, highest, lowest, zero};
 use crate::tensor::{DType, TensorType};
 
 /// Extent of rows from which on digits are wide: their counters take as long to add up as some thousand elements to move.
 const WIDE_FROM: usize = 2048;
 
 /// Numbers whose unsigned order is that of a key: NaN last, both zeros equal.
-struct Digits {
+pub(super) struct Digits {
     name: String,
     dtype: DType,
     bits: usize,
 }
 
 impl Digits {
-    fn of(to: &mut Lowering<'_>, key: &str, ty: &TensorType) -> Digits {
+    pub fn of(to: &mut Lowering<'_>, key: &str, ty: &TensorType) -> Digits {
         match ty.dtype {
             DType::Bool => Digits::converted(to, key, ty, 1),
             DType::U8 => Digits::converted(to, key, ty, 8),
@@ -53,6 +53,18 @@ impl Digits {
         Digits { name: to.bitcast(key, ty, &ty.with_dtype(dtype)), dtype, bits: 8 * dtype.byte_width() }
     }
 
+    /// Numbers whose signed order is the opposite one, and their type, for `ty` of the key.
+    pub fn descending(self, to: &mut Lowering<'_>, ty: &TensorType) -> (String, TensorType) {
+        let Digits { mut name, dtype, bits } = self;
+        let ty = ty.with_dtype(dtype);
+        if bits < 8 * dtype.byte_width() {
+            let low = to.splat(&ty, &((1_u64 << bits) - 1).to_string());
+            name = to.value("stablehlo.and", &[&name, &low], &ty);
+        }
+        let others = to.splat(&ty, &highest(dtype));
+        (to.value("stablehlo.xor", &[&name, &others], &ty), ty)
+    }
+
     /// Bits of floats: those of negative ones are turned round, the others come behind them, and NaN has all bits set.
     fn of_floats(to: &mut Lowering<'_>, key: &str, ty: &TensorType) -> Digits {
         let zeros = to.splat(ty, &zero(ty.dtype));
@@ -76,8 +88,8 @@ fn convert(to: &mut Lowering<'_>, x: &str, from: &TensorType, into: &TensorType)
 }
 
 /// Writes the sort: the previous position in its row of each element of the sorted rows.
-pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> String {
-    let ty = layout.flat(to.operand_type(0).dtype);
+pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str, dtype: DType) -> String {
+    let ty = layout.flat(dtype);
     let Digits { name: mut key, dtype, bits } = Digits::of(to, key, &ty);
     let width = if layout.extent < WIDE_FROM { 8 } else { 11 }.min(bits);
     let passes = bits.div_ceil(width);

@@ -7,8 +7,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, TensorType};
 
 /// Writes the count: the previous position in its row of each element of the sorted rows.
-pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> String {
-    let dtype = to.operand_type(0).dtype;
+pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str, dtype: DType) -> String {
     let matrix = |dtype| layout.matrix(dtype);
     let pairs = |dtype| TensorType::new(dtype, [layout.rows, layout.extent, layout.extent].as_slice());
     let (key_pairs, index_pairs, truths) = (pairs(dtype), pairs(DType::I32), pairs(DType::Bool).mlir());

@@ -100,6 +100,7 @@ fn makes_kernel(op: &Op) -> bool {
         || op.is::<p::Scan>()
         || op.is::<p::ScatterAdd>()
         || op.is::<p::Sort>()
+        || op.is::<p::TopK>()
         || op.is::<p::WhileLoop>()
         || op.is::<p::ArgReduce>()
         || op.is::<p::ReduceAnd>()

@@ -40,6 +40,11 @@ pub(super) fn vector(dtype: DType, lanes: usize) -> String {
 }
 
 impl Array {
+    /// The dtype of its elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
     fn memref(&self) -> String {
         format!("memref<{}x{}>", self.length, self.dtype.mlir())
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{
     ArgReduce, BroadcastInDim, Convolution, Cumsum, CustomKernel, DotGeneral, Pad, ReduceAnd, ReduceMax,
-    ReduceMin, ReduceOr, ReduceProd, ReduceSum, Reshape, Sort, Transpose,
+    ReduceMin, ReduceOr, ReduceProd, ReduceSum, Reshape, Sort, TopK, Transpose,
 };
 use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};
@@ -17,6 +17,7 @@ pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
     op.is::<Convolution>()
         || op.is::<Sort>()
+        || op.is::<TopK>()
         || op.is::<CustomKernel>()
         || op.is::<Cumsum>()
         || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
