@@ -101,5 +101,11 @@ def sort():
     return lambda _: step(x), x
 
 
+def top_k():
+    step = jax.jit(lambda x: jax.lax.top_k(x, 40)[1])
+    x = normal(0, 64, 50_257)
+    return lambda _: step(x), x
+
+
 def elementwise():
     return jax.jit(lambda x: jnp.exp(jnp.tanh(x))), normal(0, 4_000_000)

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 # The work, and how many calls are timed in a round.
 WORKS = {
     "product": 60, "mlp": 400, "cnn": 60, "convolution": 20, "attention": 10, "entropy": 40, "embedding": 200, "sums": 200, "sort": 20,
-    "elementwise": 100,
+    "top_k": 20, "elementwise": 100,
 }
 
 HEAD = "| work | Sheaf, ms | JAX, ms | PyTorch, ms | ratio to the better |\n|---|---|---|---|---|"

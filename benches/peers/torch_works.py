@@ -79,5 +79,10 @@ def sort():
     return lambda _: x.sort()[0], x
 
 
+def top_k():
+    x = normal(64, 50_257)
+    return lambda _: x.topk(40)[1], x
+
+
 def elementwise():
     return lambda x: x.tanh().exp(), normal(4_000_000)

@@ -40,7 +40,7 @@ pub(super) fn sorted(to: &mut Lowering<'_>, rows: &str, ty: &TensorType) -> [Str
 }
 
 /// Keys as numbers that code which is written out can compare: 16-bit floats as `f32`, the bits of unsigned integers.
-fn comparable(to: &mut Lowering<'_>, keys: &str, ty: &TensorType) -> (String, TensorType) {
+pub(super) fn comparable(to: &mut Lowering<'_>, keys: &str, ty: &TensorType) -> (String, TensorType) {
     if !ty.dtype.is_half() {
         return to.signless(keys, ty);
     }
@@ -50,14 +50,14 @@ fn comparable(to: &mut Lowering<'_>, keys: &str, ty: &TensorType) -> (String, Te
 
 /// The comparison of two keys, by type.
 #[derive(Clone, Copy)]
-enum Order {
+pub(super) enum Order {
     Floats,
     Signed,
     Unsigned,
 }
 
 impl Order {
-    fn of(dtype: DType) -> Order {
+    pub fn of(dtype: DType) -> Order {
         match dtype {
             dtype if dtype.is_float() => Order::Floats,
             dtype if dtype.is_unsigned() || dtype == DType::Bool => Order::Unsigned,
@@ -65,9 +65,9 @@ impl Order {
         }
     }
 
-    /// Writes whether `x` comes before `y`, both elements of `keys`: NaN comes last.
-    fn precedes(self, nest: &mut LoopNest, [x, y]: [&str; 2], keys: &Tensor) -> String {
-        let ty = keys.dtype().mlir();
+    /// Writes whether `x` comes before `y`: NaN comes last.
+    pub fn precedes(self, nest: &mut LoopNest, [x, y]: [&str; 2], dtype: DType) -> String {
+        let ty = dtype.mlir();
         match self {
             Order::Signed => nest.value(&format!("arith.cmpi slt, {x}, {y} : {ty}")),
             Order::Unsigned => nest.value(&format!("arith.cmpi ult, {x}, {y} : {ty}")),
@@ -143,6 +143,6 @@ impl Merge {
     /// Writes whether the key of the right run, the second place, comes before that of the left one.
     fn right_precedes(&self, nest: &mut LoopNest, row: &str, places: [&str; 2]) -> String {
         let [left, right] = places.map(|place| self.keys.get(nest, &[row, place]));
-        self.order.precedes(nest, [&right, &left], &self.keys)
+        self.order.precedes(nest, [&right, &left], self.keys.dtype())
     }
 }

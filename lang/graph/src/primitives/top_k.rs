@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use smallvec::{SmallVec, smallvec};
 
 use super::sort_lowering::{self, Layout, reshape};
+use super::sort_merges::{Order, comparable};
 use super::sort_radix::Digits;
 use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, zeros_for};
 use crate::graph::{Builder, Var};
@@ -47,12 +48,14 @@ impl TopK {
         self,
         to: &mut Lowering<'_>,
         layout: &Layout,
-        keys: (String, TensorType),
+        (keys, ty): (String, TensorType),
         found: &TensorType,
     ) -> String {
+        let order = Order::of(ty.dtype);
+        let keys = comparable(to, &keys, &ty);
         let dtype = keys.1.dtype;
         let positions = to.loop_nest(&[keys], std::slice::from_ref(found), layout.rows, |nest, read, written, row| {
-            let kept = Kept { keys: nest.array(dtype, self.k), places: nest.array(DType::I32, self.k), k: self.k };
+            let kept = Kept { keys: nest.array(dtype, self.k), places: nest.array(DType::I32, self.k), order, k: self.k };
             let (first, k, extent) = (nest.index(0), nest.index(self.k), nest.index(layout.extent));
             let base = nest.binary("arith.muli", row, &extent, "index");
             nest.each(&first, &k, 1, |nest, i| {
@@ -90,6 +93,7 @@ impl TopK {
 struct Kept {
     keys: Array,
     places: Array,
+    order: Order,
     k: usize,
 }
 
@@ -97,7 +101,12 @@ impl Kept {
     /// Writes the sweep over the elements of the row at `base` behind the first `k`, a vector at a time: few have an element to insert.
     fn sweep(&self, nest: &mut LoopNest, keys: &Tensor, [base, k, extent]: [&str; 3]) {
         let lanes = 2 * processor_lanes(keys.dtype());
-        let ints = format!("vector<{lanes}x{}>", keys.dtype().mlir());
+        let vector = format!("vector<{lanes}x{}>", keys.dtype().mlir());
+        let greater = match self.order {
+            Order::Floats => "arith.cmpf ugt",
+            Order::Signed => "arith.cmpi sgt",
+            Order::Unsigned => "arith.cmpi ugt",
+        };
         let count = nest.binary("arith.subi", extent, k, "index");
         let whole = nest.rounded_down(&count, lanes);
         let behind = nest.add(k, &whole);
@@ -106,7 +115,8 @@ impl Kept {
             let several = keys.get_lanes(nest, &[&from], lanes);
             let last = self.last(nest);
             let last = nest.splat(&last, keys.dtype(), lanes);
-            let before = nest.value(&format!("arith.cmpi slt, {several}, {last} : {ints}"));
+            // True for NaN as well, whichever of the two it is.
+            let before = nest.value(&format!("{greater}, {several}, {last} : {vector}"));
             let any = nest.value(&format!("vector.reduction <or>, {before} : vector<{lanes}xi1> into i1"));
             nest.when(&any, |nest| {
                 let end = nest.offset(i, lanes);
@@ -127,7 +137,7 @@ impl Kept {
         let from = nest.add(base, i);
         let key = keys.get(nest, &[&from]);
         let last = self.last(nest);
-        let before = nest.value(&format!("arith.cmpi slt, {key}, {last} : {}", keys.dtype().mlir()));
+        let before = self.order.precedes(nest, [&last, &key], keys.dtype());
         nest.when(&before, |nest| {
             let k = nest.index(self.k);
             self.insert(nest, [&key, i], &k);
@@ -141,7 +151,8 @@ impl Kept {
         let zero = nest.index(0);
         let start = nest.partition_point([&zero, count], |nest, i| {
             let other = self.keys.get(nest, i);
-            nest.value(&format!("arith.cmpi sle, {other}, {key} : {ty}"))
+            let is_less = self.order.precedes(nest, [&other, key], self.keys.dtype());
+            nest.negated(&is_less)
         });
         let place = nest.value(&format!("arith.index_castui {place} : index to i32"));
         let moved = nest.carry(&start, count, 1, &[(key, ty), (&place, "i32")], |nest, i, moved| {
@@ -211,11 +222,13 @@ impl Primitive for TopK {
         let layout = Layout::new(&ty, ty.rank() - 1);
         let flat = layout.flatten(to, 0);
         let rows = layout.flat(ty.dtype);
-        let keys = Digits::of(to, &flat, &rows).descending(to, &rows);
         let found = TensorType::new(DType::I32, [layout.rows, self.k].as_slice());
-        let positions = if to.is_for_processor() && self.k <= MAX_KEPT {
-            self.by_sweep(to, &layout, keys, &found)
+        // There are no vectors of booleans in memory.
+        let is_swept = to.is_for_processor() && self.k <= MAX_KEPT && ty.dtype != DType::Bool;
+        let positions = if is_swept {
+            self.by_sweep(to, &layout, (flat, rows), &found)
         } else {
+            let keys = Digits::of(to, &flat, &rows).descending(to, &rows);
             self.by_sort(to, &layout, keys, &found)
         };
         to.line(&format!("stablehlo.reshape {positions} : ({}) -> {}", found.mlir(), result.mlir()));
