@@ -1,5 +1,7 @@
 //! `sort`: tensors of one shape, sorted together along an axis by the first, ascending and stable; NaN comes last.
 
+use std::cmp::Ordering;
+
 use smallvec::SmallVec;
 
 use super::{Cotangents, Groups, Primitive, TypeFault, Types, batch_all_to_front, zeros_for};
@@ -125,14 +127,16 @@ pub(super) fn precedes(
 
 /// The offsets of one group's elements in sorted order.
 fn order<T: PartialOrd>(base: usize, inner: &[usize], elements: &[T]) -> Vec<usize> {
-    let is_nan = |a: &T| a.partial_cmp(a).is_none();
     let mut offsets: Vec<usize> = inner.iter().map(|i| base + i).collect();
-    offsets.sort_by(|i, j| {
-        let (a, b) = (&elements[*i], &elements[*j]);
-        // Only NaN is not comparable; it counts as the largest.
-        a.partial_cmp(b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
-    });
+    offsets.sort_by(|i, j| nan_last(&elements[*i], &elements[*j]));
     offsets
+}
+
+/// The order of two elements, where NaN counts as the largest.
+pub(super) fn nan_last<T: PartialOrd>(a: &T, b: &T) -> Ordering {
+    // Only NaN is not comparable.
+    let is_nan = |x: &T| x.partial_cmp(x).is_none();
+    a.partial_cmp(b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
 }
 
 /// The elements of `x` at positions `indices` along `axis`; both have one shape.

@@ -1,10 +1,9 @@
 //! `top_k`: the positions of the greatest elements along the last axis, as `i32`, the greatest first. Of equal elements the first comes
 //! first; NaN counts as greater than any number.
 
-use std::cmp::Ordering;
-
 use smallvec::{SmallVec, smallvec};
 
+use super::sort::nan_last;
 use super::sort_lowering::{self, Layout, reshape};
 use super::sort_merges::{Order, comparable};
 use super::sort_radix::Digits;
@@ -28,11 +27,8 @@ pub struct TopK {
 impl TopK {
     /// The positions in a row.
     fn of<T: PartialOrd>(self, row: &[T]) -> Vec<i32> {
-        let is_nan = |x: &T| x.partial_cmp(x).is_none();
-        let precedes = |i: &i32, j: &i32| -> Ordering {
-            let (x, y) = (&row[*i as usize], &row[*j as usize]);
-            y.partial_cmp(x).unwrap_or_else(|| is_nan(y).cmp(&is_nan(x))).then(i.cmp(j))
-        };
+        let precedes =
+            |i: &i32, j: &i32| nan_last(&row[*j as usize], &row[*i as usize]).then(i.cmp(j));
         let mut positions: Vec<i32> = (0..row.len() as i32).collect();
         if self.k < positions.len() {
             positions.select_nth_unstable_by(self.k, precedes);
