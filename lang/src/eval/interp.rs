@@ -258,7 +258,7 @@ impl Interp {
                     self.tracing.staging > 0 || (self.tracing.level > 0 && effect_in(once).is_none());
                 self.eval(if traces { traced } else { once }, frame)
             }
-            ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
+            ExprKind::Vector { dtype, .. } => self.eval_vector(expr, *dtype, frame),
             ExprKind::Dict(entries) => {
                 let mut dict = Dict::with_capacity(entries.len());
                 for (key, value) in entries {
@@ -284,7 +284,7 @@ impl Interp {
                 value.known(STATIC).map_err(|s| s.at(expr.span))
             }
             ExprKind::Cast(inner, dtype) => {
-                let value = self.eval_vector(inner, Some(*dtype), frame)?;
+                let value = self.eval(inner, frame)?;
                 self.cast(&value, *dtype).map_err(|s| s.at(expr.span))
             }
             ExprKind::Def(global) => self.define_value(global).map(|()| Value::Nil),
@@ -531,7 +531,7 @@ impl Interp {
 
 /// Collects the innermost items of a vector literal and its shape; false if it is ragged, or must stay a list.
 fn literal_leaves<'e>(expr: &'e Expr, depth: usize, shape: &mut Shape, leaves: &mut Vec<&'e Expr>) -> bool {
-    let ExprKind::Vector { items, list } = &expr.kind else {
+    let ExprKind::Vector { items, list, .. } = &expr.kind else {
         leaves.push(expr);
         return depth > 0 && depth == shape.len();
     };

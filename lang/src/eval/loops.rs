@@ -165,7 +165,7 @@ impl Interp {
                 self.assign(frame.base + *slot as usize, expr, frame)?;
                 Ok(None)
             }
-            (Pattern::Vector(names, None, _), ExprKind::Vector { items, list: true })
+            (Pattern::Vector(names, None, _), ExprKind::Vector { items, list: true, .. })
                 if names.len() == items.len()
                     && names.len() <= MAX_NAMES
                     && names.iter().all(|n| matches!(n, Pattern::Name(..))) =>

@@ -130,7 +130,7 @@ impl Resolver<'_> {
                     ));
                 }
                 let items = self.sequence(items, true);
-                Ok(Expr { kind: ExprKind::Vector { items, list: false }, span })
+                Ok(Expr { kind: ExprKind::Vector { items, list: false, dtype: None }, span })
             }
             FormKind::List(Bracket::Round, items) => maybe_grow(|| self.list(form, items)),
             FormKind::Dict(entries) => {
@@ -182,7 +182,8 @@ impl Resolver<'_> {
     }
 
     /// A vector literal and the dtype after it.
-    fn cast(vector: Expr, dtype: DType, at: Span) -> Expr {
+    fn cast(mut vector: Expr, dtype: DType, at: Span) -> Expr {
+        read_as(&mut vector, dtype);
         let span = vector.span.to(at);
         Expr { kind: ExprKind::Cast(Box::new(vector), dtype), span }
     }
@@ -324,11 +325,20 @@ impl Resolver<'_> {
         self.names_missing = names_missing;
         if let ExprKind::Const(Value::Function(f)) = &head.kind
             && let Function::Builtin(b) = &**f
-            && b.effect
-            && let Some(printer) =
-                crate::builtins::printer_for(b, &args.iter().map(literal).collect::<Vec<_>>())
         {
-            head.kind = ExprKind::Const(Value::function(Function::Builtin(printer)));
+            if b.name == "tensor"
+                && let [vector, .., Expr { kind: ExprKind::Const(Value::Keyword(dtype)), .. }] =
+                    args.as_mut_slice()
+                && let Some(dtype) = DType::parse(dtype)
+            {
+                read_as(vector, dtype);
+            }
+            if b.effect
+                && let Some(printer) =
+                    crate::builtins::printer_for(b, &args.iter().map(literal).collect::<Vec<_>>())
+            {
+                head.kind = ExprKind::Const(Value::function(Function::Builtin(printer)));
+            }
         }
         // The state of a reduce with a vector pattern is destructured, so a vector body stays a list.
         if first.is_symbol("reduce")
@@ -732,10 +742,17 @@ fn taken_apart(pattern: &Pattern, mut value: Expr) -> Expr {
     value
 }
 
+/// Numbers of a vector literal are read as `dtype`, with all digits that it holds.
+fn read_as(vector: &mut Expr, dtype: DType) {
+    if let ExprKind::Vector { dtype: read, .. } = &mut vector.kind {
+        *read = Some(dtype);
+    }
+}
+
 fn keep_list(pattern: &Pattern, expr: &mut Expr) {
     let Pattern::Vector(patterns, ..) = pattern else { return };
     match &mut expr.kind {
-        ExprKind::Vector { items, list } => {
+        ExprKind::Vector { items, list, .. } => {
             *list = true;
             patterns.iter().zip(items).for_each(|(p, item)| keep_list(p, item));
         }

@@ -109,8 +109,9 @@ pub enum ExprKind {
     Let { bindings: Vec<(Pattern, Expr)>, body: Box<Expr> },
     /// `(case x k v ... default)`; each arm has its keys.
     Case { subject: Box<Expr>, arms: Vec<(Vec<Value>, Expr)>, default: Option<Box<Expr>> },
-    /// A vector literal, a tensor or a list; always a list if it is destructured at once.
-    Vector { items: Vec<Expr>, list: bool },
+    /// A vector literal, a tensor or a list; always a list if it is destructured at once. Its numbers are read as `dtype`, by
+    /// default as `f32`.
+    Vector { items: Vec<Expr>, list: bool, dtype: Option<DType> },
     /// A dictionary literal.
     Dict(Vec<(Key, Expr)>),
     /// A call; `on_numbers` if it calls a builtin that has a fast path for two scalars, with two arguments.

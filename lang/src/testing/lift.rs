@@ -136,6 +136,12 @@ impl Walk<'_> {
                 }
                 out
             }
+            // Its numbers are read as that dtype.
+            (_, [tensor, literal, .., dtype])
+                if tensor.is_symbol("tensor") && is_tensor(literal) && dtype_keyword(dtype).is_some() =>
+            {
+                items.to_vec()
+            }
             _ => {
                 let casts = !crate::eval::takes_dtype_option(head.symbol());
                 let mut out = vec![if head.symbol().is_some() { head.clone() } else { self.form(head) }];
