@@ -152,12 +152,18 @@ impl CallFrame {
     pub fn take_results(&mut self) -> Result<Vec<Buffer>, Error> {
         // A collected `Result` would grow the vector step by step.
         let mut results = Vec::with_capacity(self.result_count);
+        self.take_each(|result| results.push(result))?;
+        Ok(results)
+    }
+
+    /// Gives all results of the last call to `take`, in order; the frame keeps none. After an error, those before it were given.
+    pub fn take_each(&mut self, mut take: impl FnMut(Buffer)) -> Result<(), Error> {
         let taken = (0..self.result_count).try_for_each(|index| {
-            results.push(self.result(index)?);
+            take(self.result(index)?);
             Ok(())
         });
         self.drop_results();
-        taken.map(|()| results)
+        taken
     }
 
     /// Releases all arguments and results. The frame can be used again once the arguments are set again.

@@ -74,11 +74,15 @@ impl Suballocations {
 
     fn allocation(&self, address: usize) -> Rc<Allocation> {
         let mut table = self.0.borrow_mut();
-        if let Some(last) = table.last.upgrade().filter(|last| last.address == address) {
-            return last;
+        let last = table.last.upgrade();
+        if let Some(last) = last.as_ref().filter(|last| last.address == address) {
+            return Rc::clone(last);
         }
         let found = table.by_address.get(&address).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let new = Rc::new(Allocation { address, parts: RefCell::default(), table: Rc::clone(&self.0) });
+            // A loop's calls have equally many results.
+            let likely = last.as_ref().map_or(0, |last| last.parts.borrow().all.len());
+            let parts = RefCell::new(Parts { all: Slab::with_capacity(likely), overview: None });
+            let new = Rc::new(Allocation { address, parts, table: Rc::clone(&self.0) });
             table.by_address.insert(address, Rc::downgrade(&new));
             new
         });

@@ -111,10 +111,8 @@ impl Program for Loaded {
         large.into_iter().for_each(|(i, _)| frame.unset(i));
         called?;
         self.donating_calls.set(self.donating_calls.get() + 1);
-        for result in frame.take_results().map_err(runtime_error)? {
-            results.push(DeviceBuffer::share(result, || format!("results of {}", self.name)));
-        }
-        Ok(())
+        let origin = || format!("results of {}", self.name);
+        frame.take_each(|result| results.push(DeviceBuffer::share(result, origin))).map_err(runtime_error)
     }
 
     fn placement(&self) -> Placement {
