@@ -23,7 +23,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(get d key ... default?) or (get x i ... j)",
         "an entry of a dictionary, an item of a list or string, rows of a tensor or items of a handle by an integer or integers; further keys lead \
          into nested dictionaries; without an entry the default, or nil\n\
-         of a tensor, further indices are those of the next axes, ... leaves out as many as there are",
+         of a tensor, further indices are those of the next axes, each for itself; ... leaves out as many as there are; (vmap get) pairs the \
+         rows of a tensor with indices",
         (2, VARIADIC),
         get,
     )
@@ -34,6 +35,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
          (get [10 20 30] [2 0]) ;=> [30 10]\n\
          (get [[1 2] [3 4]] 1 0) ;=> 3.0\n\
          (get [[1 2] [3 4]] ... 0) ;=> [1 3]\n\
+         (get [[1 2] [3 4]] [1 0] [0 1]) ;=> [[3 4] [1 2]]\n\
+         ((vmap get) [[1 2] [3 4]] [1 0]) ;=> [2 3]\n\
          (get {:a 1} 2) ;=> error: a key is a keyword",
     ),
     Builtin::new(
