@@ -129,8 +129,12 @@ impl Candidate {
         let mut candidates: Vec<Candidate> = Vec::new();
         for model in kernels.models(target) {
             let mut candidate = Candidate::new(*model, unit, target, &[], compiler);
-            candidate.job.action.rejected =
-                candidates.iter().map(|better| better.job.action.program_digest()).collect();
+            let better: Vec<_> = candidates.iter().map(|better| better.job.action.program_digest()).collect();
+            // A program without large products is the same in parts.
+            if better.contains(&candidate.job.action.program_digest()) {
+                continue;
+            }
+            candidate.job.action.rejected = better;
             let is_last = !candidate.features.may_be_rejected();
             candidates.push(candidate);
             if is_last {

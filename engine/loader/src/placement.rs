@@ -61,7 +61,9 @@ impl Kernels {
     /// The models of emission for a target, best first.
     pub fn models(self, target: Target) -> &'static [Model] {
         match self {
-            Kernels::Auto if target == Target::LocalSync => &[Model::Kernels(KernelSize::Small), Model::Hal],
+            Kernels::Auto if target == Target::LocalSync => {
+                &[Model::Kernels(KernelSize::Small), Model::Kernels(KernelSize::Parted), Model::Hal]
+            }
             Kernels::Auto | Kernels::Never => &[Model::Blocks, Model::Hal],
             Kernels::Always => &[Model::Kernels(KernelSize::Any), Model::Hal],
         }

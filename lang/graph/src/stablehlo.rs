@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::graph::{
-    DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_wide, stagger,
+    DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_products, part_wide,
+    stagger,
 };
 use crate::primitives::{Constant, Full, ThinProduct, TiledReduction};
 use crate::tensor::{DType, HostTensor, TensorType};
@@ -104,6 +105,8 @@ impl Model {
 pub enum KernelSize {
     /// Loops and programs that are quicker so.
     Small,
+    /// The same, their larger products in parts: for programs that the compiler refuses with whole ones (Q64).
+    Parted,
     /// All that the compiler may accept: for tests of it.
     Any,
 }
@@ -207,6 +210,9 @@ impl Emitter {
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph, self.model.kernel_buffers());
         let graph = parted.as_ref().unwrap_or(graph);
+        let in_parts = self.kernel.is_some() && self.model == Model::Kernels(KernelSize::Parted);
+        let products = if in_parts { part_products(graph) } else { None };
+        let graph = products.as_ref().unwrap_or(graph);
         let apart = if self.kernel.is_none() { hold_apart(graph) } else { None };
         let graph = apart.as_ref().unwrap_or(graph);
         self.features.doubles |= graph.types.iter().any(|ty| ty.dtype == DType::F64);

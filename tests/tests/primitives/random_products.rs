@@ -14,6 +14,10 @@ const PROGRAMS: usize = 6;
 /// Shapes of the arguments: extents of less than a vector, of one, and of more.
 const SHAPES: [&[usize]; 8] = [&[3, 4], &[3, 4], &[3, 4], &[4, 4], &[20, 9], &[20, 9], &[20, 12], &[20, 12]];
 
+/// Shapes of arguments with products of more than 16 KiB of elementary products, which are refused whole (Q64).
+const LARGE: [&[usize]; 8] =
+    [&[64, 4], &[64, 4], &[16, 4], &[16, 4], &[64, 16], &[64, 16], &[24, 16], &[41, 24]];
+
 const KERNELS: Model = Model::Kernels(KernelSize::Small);
 
 /// The matrices of a program so far.
@@ -24,10 +28,20 @@ struct Program {
 }
 
 impl Program {
-    fn new(seed: u64) -> Program {
+    fn new(seed: u64, shapes: &[&[usize]]) -> Program {
         let mut builder = Builder::new();
-        let matrices = SHAPES.map(|shape| builder.input(TensorType::new(DType::F32, shape))).to_vec();
+        let argument = |shape: &&[usize]| builder.input(TensorType::new(DType::F32, *shape));
+        let matrices = shapes.iter().map(argument).collect();
         Program { builder, random: Random(seed), matrices }
+    }
+
+    /// The matrices so far times a quarter, so that sums of many products, and their rounding errors, stay small.
+    fn quartered(mut self) -> Program {
+        for matrix in &mut self.matrices {
+            let quarter = self.builder.full_like(*matrix, 0.25);
+            *matrix = self.builder.mul(*matrix, quarter);
+        }
+        self
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -103,7 +117,15 @@ fn product(left: usize, right: usize) -> DotGeneral {
 
 #[test]
 fn random_products_agree_with_host_evaluation() {
-    check_programs("PRODUCTS", PROGRAMS, None, KERNELS, &SHAPES, &[], |seed| Program::new(seed).finish());
+    let program = |seed| Program::new(seed, &SHAPES).finish();
+    check_programs("PRODUCTS", PROGRAMS, None, KERNELS, &SHAPES, &[], program);
+}
+
+#[test]
+fn random_products_in_parts_agree_with_host_evaluation() {
+    let parted = Model::Kernels(KernelSize::Parted);
+    let program = |seed| Program::new(seed, &LARGE).quartered().finish();
+    check_programs("PRODUCTS", PROGRAMS, None, parted, &LARGE, &[], program);
 }
 
 /// A gradient by weights that are used twice: a sum of two products, the left factor of one being computed (Q44).

@@ -39,7 +39,7 @@ impl Limits {
         match model {
             Model::Hal | Model::Blocks | Model::Cuda | Model::Shaders => None,
             // More are quicker as several kernels, each with its tiles (`docs/benchmarks.md`).
-            Model::Kernels(KernelSize::Small) => {
+            Model::Kernels(KernelSize::Small | KernelSize::Parted) => {
                 Some(Limits { elements: 4096, work: 40_000, carried: 8 << 10 })
             }
             Model::Kernels(KernelSize::Any) => {

@@ -529,4 +529,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "cache/artifacts/src/tuning.rs",
         shown: Shown::ByPrograms,
     },
+    Quirk {
+        number: 64,
+        name: "products in kernels are one vector",
+        reason: "Beside reductions and products of other extents, a product in a kernel is not tiled, and vectors of 16 KiB are refused (\"large vector sizes\"): where the compiler refuses a kernel, the next candidate has its larger products in parts.",
+        place: "lang/graph/src/graph/part_products.rs",
+        shown: Shown::ByPrograms,
+    },
 ];
