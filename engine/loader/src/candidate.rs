@@ -175,3 +175,44 @@ impl Candidate {
         action.alternatives = Action { tuned: Some(flags.clone()), ..action.clone() }.all_alternatives();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sheaf_graph::graph::Builder;
+    use sheaf_graph::primitives::DotGeneral;
+    use sheaf_graph::stablehlo::KernelSize;
+    use sheaf_graph::tensor::{DType, TensorType};
+    use sheaf_lang::host::Leaf;
+
+    /// The sum of the product of matrices of `rows` by 4 and 4 by 16.
+    fn unit(rows: usize) -> Unit {
+        let mut b = Builder::new();
+        let types = [[rows, 4], [4, 16]].map(|shape| TensorType::new(DType::F32, &shape[..]));
+        let [x, y] = types.clone().map(|ty| b.input(ty));
+        let contract = [1, 0].map(|axis| [axis].into_iter().collect());
+        let product = b.apply(DotGeneral { contract, batch: Default::default() }, &[x, y]);
+        let sum = b.sum(product, &[0, 1]);
+        let leaf = |path: &str, ty: &TensorType| Leaf { path: path.into(), ty: ty.clone() };
+        Unit {
+            function: "f".into(),
+            transform: "",
+            graph: b.finish(vec![sum]),
+            inputs: vec![leaf("x", &types[0]), leaf("y", &types[1])],
+            outputs: vec![leaf("", &TensorType::scalar(DType::F32))],
+            checks: Vec::new(),
+            statics: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_second_candidate_of_a_kernel_has_its_larger_products_in_parts() {
+        let (small, parted) = (Model::Kernels(KernelSize::Small), Model::Kernels(KernelSize::Parted));
+        for (rows, models) in [(8, vec![small, Model::Hal]), (64, vec![small, parted, Model::Hal])] {
+            let candidates = Candidate::all(&unit(rows), Target::LocalSync, Kernels::Auto, None);
+            assert_eq!(candidates.iter().map(|c| c.model).collect::<Vec<_>>(), models);
+            let rejected: Vec<usize> = candidates.iter().map(|c| c.job.action.rejected.len()).collect();
+            assert_eq!(rejected, (0..models.len()).collect::<Vec<_>>());
+        }
+    }
+}
