@@ -2,13 +2,19 @@
 
 use std::fs::File;
 use std::process::Command;
+use std::time::Duration;
 
+use bazel_remote_apis::build::bazel::remote::execution::v2::BatchReadBlobsRequest;
+use reqwest::{RequestBuilder, Response};
 use sheaf_foundation::Digest;
 use tonic::Code;
 
 use crate::common::{Serving, digest, noise};
 
 const CHILD: &str = "SHEAF_TEST_FEW_FILES";
+
+/// Requests until one of them finds no file to open.
+const TRIES: usize = 200;
 
 #[test]
 fn a_server_without_files_to_open_says_to_come_back() {
@@ -29,31 +35,51 @@ async fn without_files() {
     let path = format!("cas/{}", server.put_blob(&blob).await);
     let mut clients = server.clients().await;
     let other = noise(100_000, 2);
-    let taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    let mut taken = Vec::new();
 
-    // The client's connection comes back to its pool a moment after the answer; there is no file for another.
-    let mut get = server.get(&path).send().await;
-    for _ in 0..100 {
-        if !get.as_ref().is_err_and(reqwest::Error::is_connect) {
+    let digests = vec![digest(&blob)];
+    let read = BatchReadBlobsRequest { digests, ..Default::default() };
+    let mut code = 0;
+    for _ in 0..TRIES {
+        take_files(&mut taken).await;
+        let responses = clients.cas.batch_read_blobs(read.clone()).await.unwrap().into_inner().responses;
+        code = responses[0].status.as_ref().unwrap().code;
+        if code != 0 {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        get = server.get(&path).send().await;
     }
-    let get = get.unwrap();
+    assert_eq!(code, Code::Unavailable as i32);
+
+    let get = refused(&mut taken, || server.get(&path)).await;
     assert_eq!(get.status(), 503);
     insta::assert_snapshot!(get.text().await.unwrap(), @"the server has too many files open: try again later");
-    let put = server.put(&format!("cas/{}", Digest::of(&other)), other).send().await.unwrap();
+    // A refused upload comes last: the server may close its connection, which frees files.
+    let other_path = format!("cas/{}", Digest::of(&other));
+    let put = refused(&mut taken, || server.put(&other_path, other.clone())).await;
     assert_eq!(put.status(), 503);
-    let digests = vec![digest(&blob)];
-    let read = bazel_remote_apis::build::bazel::remote::execution::v2::BatchReadBlobsRequest {
-        digests,
-        ..Default::default()
-    };
-    let responses = clients.cas.batch_read_blobs(read).await.unwrap().into_inner().responses;
-    assert_eq!(responses[0].status.as_ref().unwrap().code, Code::Unavailable as i32);
 
     drop(taken);
     assert_eq!(server.bytes(&path).await, blob);
     server.stop().await;
+}
+
+/// Takes the files that the process may still open, of those too that were closed a moment after the last response.
+async fn take_files(taken: &mut Vec<File>) {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    taken.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+}
+
+/// The first refusal of a request, sent over an existing connection.
+///
+/// A connection returns to the client's pool a moment after its last response: until then the client fails to connect.
+async fn refused(taken: &mut Vec<File>, request: impl Fn() -> RequestBuilder) -> Response {
+    for _ in 0..TRIES {
+        take_files(taken).await;
+        match request().send().await {
+            Ok(response) if response.status().is_success() => {}
+            Err(error) if error.is_connect() => {}
+            response => return response.unwrap(),
+        }
+    }
+    panic!("neither refused nor sent over an existing connection");
 }
