@@ -199,7 +199,6 @@ fn margins(
     let margins: Option<SmallVec<[(i64, i64); 2]>> = match value {
         Value::Keyword(key) if *key == "valid" => Some(SmallVec::from_elem((0, 0), n)),
         Value::Keyword(key) if *key == "same" => Some((0..n).map(same).collect()),
-        Value::Keyword(_) => None,
         Value::List(list) if list.items.len() == n => {
             let pair = |v: &Value| match as_integers(v, ":padding").ok()?.as_slice() {
                 [low, high] => Some((*low, *high)),
@@ -212,10 +211,11 @@ fn margins(
             Some((0..n).map(|i| (pairs.element_i64(2 * i), pairs.element_i64(2 * i + 1))).collect())
         }
         Value::Tensor(t) if t.ty().rank() > 0 => None,
-        number => {
-            let side = super::as_index(number, ":padding")?;
+        Value::Int(_) | Value::Float(_) | Value::Tensor(_) => {
+            let side = super::as_index(value, ":padding")?;
             Some(SmallVec::from_elem((side, side), n))
         }
+        _ => None,
     };
     let allowed = |m: &SmallVec<[(i64, i64); 2]>| {
         m.iter().all(|(low, high)| [low, high].into_iter().all(|side| (0..=MAX_SIZE).contains(side)))
