@@ -13,7 +13,7 @@ use crate::common::{Serving, digest, noise};
 
 const CHILD: &str = "SHEAF_TEST_FEW_FILES";
 
-/// Requests until one of them finds no file to open.
+/// Maximum number of requests until one of them finds no file to open.
 const TRIES: usize = 200;
 
 #[test]
