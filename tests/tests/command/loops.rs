@@ -163,6 +163,17 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split(|c: char| !is_part(c)).filter_map(|word| word.parse().ok()).collect()
 }
 
+/// Checks that two texts have the same numbers in each line, but for a relative difference of `tolerance` at most.
+#[track_caller]
+fn assert_near(compiled: &str, interpreted: &str, tolerance: f64) {
+    for (found, right) in compiled.lines().zip(interpreted.lines()) {
+        let (a, b) = (numbers(found), numbers(right));
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= tolerance * (1.0 + b.abs());
+        assert!(a.len() == b.len() && a.iter().zip(&b).all(near), "{found}\ninterpreted:\n{right}");
+    }
+    assert_eq!(compiled.lines().count(), interpreted.lines().count());
+}
+
 /// Small vectors compile to loops in kernels, large ones to blocks of the program.
 #[test]
 fn loops_overwrite_nothing_that_is_read_again() {
@@ -173,14 +184,53 @@ fn loops_overwrite_nothing_that_is_read_again() {
         let compiled = run(&["--jit", "always", "--strict"]);
         let interpreted = run(&["--no-jit"]).silent();
         assert!(!compiled.stderr.contains("interpreted"), "{compiled}");
-        for (found, right) in compiled.stdout.lines().zip(interpreted.lines()) {
-            let (a, b) = (numbers(found), numbers(right));
-            let near =
-                a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + b.abs()));
-            assert!(near, "size {size}:\n{found}\ninterpreted:\n{right}");
-        }
-        assert_eq!(compiled.stdout.lines().count(), interpreted.lines().count());
+        assert_near(&compiled.stdout, &interpreted, 1e-5);
     }
+}
+
+/// Loops beside one that ends by its state: none of them can be blocks, and all are too large to be kernels. Some of their
+/// states are values that the step did not compute.
+const REGIONS: &str = r#"
+(def n 300)
+(def x (random-normal (random-key 0) (list n 3)))
+(def y (random-normal (random-key 1) (list n 3)))
+(defn until [v] (while (< (sum v) 10.0) [v v] (* v 2)))
+(defn show [name v]
+  (print name (map (fn [t] (let [t (reshape t '[-1])] (list (mean (abs t)) (first t)))) v)))
+
+(defn cost [x y] (sum (square (- (expand-dims x 1) (expand-dims y 0))) :axis 2))
+(defn plan [x y]
+  (let [c (cost x y)
+        [f g] (repeat [i 40] [[f g] (list (zeros n) (zeros n))]
+                (let [f (neg (logsumexp (- (expand-dims g 0) c) :axis 1))]
+                  (list f (neg (logsumexp (- (expand-dims f 1) c) :axis 0)))))]
+    (sum (* (exp (- (+ (expand-dims f 1) (expand-dims g 0)) c)) c))))
+(defn cotangent-of-none [x y] (list ((grad plan) x y) (until (abs (get y 0)))))
+(show "a cotangent that no step computes" (cotangent-of-none x y))
+(defn handed [x]
+  (let [a (repeat [i 40] [a x] (softmax (* 2 (- a (mean a :axis 0)))))
+        b (tanh (* 3 a))
+        [v w s] (repeat [i 40] [[v w s] (list b a x)] (list v v (- (+ s (logsumexp v :axis 0)) w)))]
+    (list (* s x) (- w a) (until (abs (get x 0))))))
+(show "a state that is handed on" (handed x))
+(defn last-row [xs]
+  (let [[h last] (first (scan
+                          (fn [[h last] r] (list (list (tanh (+ h (@ r (tr r)))) r) 0))
+                          (list (zeros '[3 3]) (zeros (list 3 n)))
+                          xs))]
+    (list h last (until (abs (get h 0))))))
+(show "the last row" (last-row (stack (list (tr x) (tr y)))))
+"#;
+
+/// IREE frees the memory of such states twice. On one thread it is still there.
+#[test]
+fn states_in_regions_have_memory_of_their_own() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("regions.shf", REGIONS);
+    let how = ["--jit", "always", "--strict", "--kernels", "never", "--place", "local-task"];
+    let compiled = sandbox.run(&[&["regions.shf"], &how[..]].concat()).compiled();
+    let interpreted = sandbox.run(&["regions.shf", "--no-jit"]).silent();
+    assert_near(&compiled, &interpreted, 1e-4);
 }
 
 /// A training in one loop: after 160 steps of Adam, rounding has come up to the fourth digit.

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use program::{Failure, Program};
 use sheaf_graph::stablehlo::quirks::{QUIRKS, Quirk, Shown};
 use sheaf_graph::tensor::HostTensor;
-use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
+use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, Workers, sha256};
 use sheaf_target::{Destination, Processor};
 use sheaf_tests::{download, sample, upload, worker};
 use sheaf_toolchain::{CompileError, Compiler};
@@ -158,7 +158,8 @@ fn run(program: &Program, compiler: &mut Compiler) -> Outcome {
         return Outcome::Compiled;
     }
     let runtime = Runtime::new().expect("a runtime");
-    let device = runtime.device(Target::LocalSync).expect("a device");
+    let target = if program.on_all_threads { Target::LocalTask(Workers::Cores) } else { Target::LocalSync };
+    let device = runtime.device(target).expect("a device");
     call(program, vmfb, &device).unwrap_or_else(|error| Outcome::Stopped(error.to_string()))
 }
 

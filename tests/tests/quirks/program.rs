@@ -12,6 +12,7 @@
 //! | `quirk NN:` | the number of the quirk, and what goes wrong in this program |
 //! | `flags:` | flags of the compiler beyond those that all programs get |
 //! | `device: cuda` | the device, where it is not the processor; such programs are only compiled |
+//! | `threads: all` | the program is called on `local-task`; others on `local-sync` |
 //! | `fails: compiler "text"` | the compiler refuses the program, or crashes; the text is part of what it says |
 //! | `fails: call "text"` | the program cannot be loaded or called |
 //! | `fails: numbers` | results are not those of the lines `right` |
@@ -33,6 +34,7 @@ pub struct Program {
     pub text: String,
     pub flags: Vec<String>,
     pub for_cuda: bool,
+    pub on_all_threads: bool,
     pub fails: Failure,
     pub arguments: Vec<HostTensor>,
     pub right: Vec<HostTensor>,
@@ -57,12 +59,13 @@ impl Program {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         let (mut quirk, mut fails) = (None, None);
         let (mut flags, mut arguments, mut right) = (Vec::new(), Vec::new(), Vec::new());
-        let mut for_cuda = false;
+        let (mut for_cuda, mut on_all_threads) = (false, false);
         for line in text.lines().map_while(|line| line.strip_prefix("// ")) {
             let (key, rest) = line.split_once(": ").ok_or_else(|| format!("no `key: ` in: {line}"))?;
             match key {
                 "flags" => flags.extend(rest.split_whitespace().map(str::to_owned)),
                 "device" => for_cuda = rest == "cuda",
+                "threads" => on_all_threads = rest == "all",
                 "fails" => fails = Some(failure(rest)?),
                 "argument" => arguments.push(tensor(rest)?),
                 "right" => right.push(tensor(rest)?),
@@ -81,7 +84,8 @@ impl Program {
         if fails == Failure::Numbers && right.is_empty() {
             return Err("it does not say what would be right".into());
         }
-        Ok(Program { path: path.to_owned(), quirk, text, flags, for_cuda, fails, arguments, right })
+        let path = path.to_owned();
+        Ok(Program { path, quirk, text, flags, for_cuda, on_all_threads, fails, arguments, right })
     }
 }
 

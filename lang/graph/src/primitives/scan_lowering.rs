@@ -2,7 +2,7 @@
 
 use super::Scan;
 use super::scan::rows_of;
-use crate::stablehlo::{Lowering, has_loops, numbers};
+use crate::stablehlo::{Lowering, has_loops, numbers, quirks};
 use crate::tensor::{DType, TensorType};
 
 /// Maximum equations of the steps that are written one after the other in an iteration.
@@ -98,7 +98,8 @@ pub(super) fn in_region(scan: &Scan, to: &mut Lowering<'_>) {
         names[0].clone()
     };
     to.enter_region();
-    let next = step(scan, to, constants, &names[1..], tensors, &Position { row, corner: first });
+    let mut next = step(scan, to, constants, &names[1..], tensors, &Position { row, corner: first });
+    quirks::hold_states(to, body, scan.inputs()[1], &names[1..], &mut next);
     to.leave_region();
     let counted = to.value("stablehlo.add", &[&names[0], &one], &counter);
     to.give(&[vec![counted], next].concat(), &types);

@@ -245,7 +245,7 @@ impl Primitive for WhileLoop {
         to.give(&holds, "tensor<i1>");
         to.raw("} do {");
         let mut next = to.nested_region(&self.body, operands.clone());
-        quirks::hold_unread(to, &self.body, &operands, &mut next);
+        quirks::hold_states(to, &self.body, &self.body.inputs[self.constants..], &states, &mut next);
         to.give(&next, &type_list(self.body.outputs.iter().map(|v| self.body.ty(*v))));
         to.raw("}");
         to.hold(&held);

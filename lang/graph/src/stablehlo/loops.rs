@@ -15,6 +15,7 @@
 use super::Lowering;
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{Cond, Scan, WhileLoop, is_by_rows};
+use crate::tensor::TensorType;
 
 /// True if a graph has loops, also inside of its operations.
 pub fn has_loops(graph: &Graph) -> bool {
@@ -27,8 +28,13 @@ pub fn has_loops(graph: &Graph) -> bool {
 /// most 32 buffers to it ("binding count 41 > 32", Q31).
 const MAX_NUMBERS: usize = 20;
 
-/// Maximum scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
+/// Maximum scalar operations of a program with loops in blocks: it is tried beside the host's evaluation, which takes one to
+/// three seconds for them.
 const MAX_TRIED: u64 = 1_500_000_000;
+
+/// Scalar operations that a trial may take for each byte that blocks save a call from copying. A second is ten billion such
+/// bytes or about one billion operations on the host: the trial takes no longer than the copies of ten calls.
+const TRIED_PER_COPIED_BYTE: u64 = 1;
 
 /// True if a program has loops that are not taken by rows, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
 /// null"), once the device's memory is one with itself (Q36).
@@ -43,7 +49,22 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
             fit &= numbers(body) <= MAX_NUMBERS;
         }
     });
-    loops && fit && graph.cost() <= MAX_TRIED
+    let tried = MAX_TRIED.max(copied_bytes(graph).saturating_mul(TRIED_PER_COPIED_BYTE));
+    loops && fit && graph.cost() <= tried
+}
+
+/// Bytes that a call copies if the loops of a graph are `stablehlo.while`: each iteration copies the state and the stacks (Q32).
+fn copied_bytes(graph: &Graph) -> u64 {
+    let of_equation = |eqn: &Equation| {
+        let nested = eqn.op.functions().iter().map(|body| copied_bytes(body)).fold(0, u64::saturating_add);
+        let Some(scan) = eqn.op.downcast_ref::<Scan>().filter(|_| !is_by_rows(&eqn.op)) else {
+            return nested;
+        };
+        let bytes = |ty: &TensorType| ty.count().saturating_mul(ty.dtype.byte_width()) as u64;
+        let carried = eqn.outputs.iter().map(|v| bytes(graph.ty(*v))).fold(0, u64::saturating_add);
+        nested.saturating_add(carried).saturating_mul(scan.length as u64)
+    };
+    graph.equations.iter().map(of_equation).fold(0, u64::saturating_add)
 }
 
 /// The body of a loop.

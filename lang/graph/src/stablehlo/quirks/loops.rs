@@ -1,6 +1,7 @@
-//! Loops and conditionals: barriers behind their results, and in loops for states that no step reads.
+//! Loops and conditionals: barriers behind their results, and in loops memory of its own for each state.
 
-use crate::graph::{DefUse, Graph};
+use crate::graph::{DefUse, Graph, Var};
+use crate::primitives::Reshape;
 use crate::stablehlo::Lowering;
 
 impl Lowering<'_> {
@@ -24,22 +25,56 @@ impl Lowering<'_> {
     }
 }
 
-/// Writes a barrier for the states of a `stablehlo.while` that no step reads (Q20), though its condition may: a step makes them
-/// anew, and all but their last values are forgotten. `operands` are the names of constants and states, `next` those of the
-/// states that a step makes.
+/// Writes what keeps the states of a `stablehlo.while` apart. `states` are those of `body`, `before` the names of their values
+/// before a step, `next` those that a step makes.
 ///
-/// IREE takes the parameters of the body for them away and forms a loop that it cannot convert to streams ("region branch point
-/// has 4 operands, but region successor needs 2 inputs"), or crashes, unless the loop holds on to the value before.
-pub fn hold_unread(to: &mut Lowering<'_>, body: &Graph, operands: &[String], next: &mut [String]) {
-    let constants = operands.len() - next.len();
+/// - A state that no step reads, though a condition may: a step makes it anew, and all but its last value are forgotten. IREE
+///   takes the parameter of the body for it away and forms a loop that it cannot convert to streams ("region branch point has 4
+///   operands, but region successor needs 2 inputs"), or crashes, unless the loop holds on to the value before (Q20).
+/// - A state whose next value is not of the step: another state, or a value from outside. It shares memory with that, IREE frees
+///   it as if it did not, and the call fails on `local-task` ("transient buffer has not been committed"). It gets a copy (Q65).
+pub fn hold_states(
+    to: &mut Lowering<'_>,
+    body: &Graph,
+    states: &[Var],
+    before: &[String],
+    next: &mut [String],
+) {
     let uses = DefUse::of(body);
-    for (i, state) in body.inputs[constants..].iter().enumerate() {
-        if uses.count(*state) > 0 {
-            continue;
+    let changing = changing(body, states);
+    for (i, state) in states.iter().enumerate() {
+        let (now, before, ty) = (&next[i], &before[i], body.ty(body.outputs[i]));
+        let origin = unreshaped(&uses, body.outputs[i]);
+        let is_of_step = uses.definition(origin).is_some() && changing[origin.index()];
+        if !is_of_step && origin != *state {
+            next[i] = to.copy_beside(now, before, ty);
+        } else if uses.count(*state) == 0 {
+            let (held, unused, ty) = (to.name_temporary(), to.name_temporary(), ty.mlir());
+            to.raw(&format!(
+                "{held}, {unused} = stablehlo.optimization_barrier {now}, {before} : {ty}, {ty}"
+            ));
+            next[i] = held;
         }
-        let (held, unused) = (to.name_temporary(), to.name_temporary());
-        let (now, before, ty) = (&next[i], &operands[constants + i], body.ty(body.outputs[i]).mlir());
-        to.raw(&format!("{held}, {unused} = stablehlo.optimization_barrier {now}, {before} : {ty}, {ty}"));
-        next[i] = held;
     }
+}
+
+/// A flag for each variable of a body: true if it may differ from step to step, as the parameters from the first of `states` on
+/// do.
+fn changing(body: &Graph, states: &[Var]) -> Vec<bool> {
+    let mut changing = vec![false; body.types.len()];
+    let fixed = states.first().and_then(|first| body.inputs.iter().position(|v| v == first));
+    body.inputs.iter().skip(fixed.unwrap_or(0)).for_each(|v| changing[v.index()] = true);
+    for eqn in &body.equations {
+        let any = eqn.inputs.iter().any(|v| changing[v.index()]);
+        eqn.outputs.iter().for_each(|v| changing[v.index()] = any);
+    }
+    changing
+}
+
+/// The variable that `var` is in another shape.
+fn unreshaped(uses: &DefUse<'_>, mut var: Var) -> Var {
+    while let Some(eqn) = uses.definition(var).filter(|eqn| eqn.op.is::<Reshape>()) {
+        var = eqn.inputs[0];
+    }
+    var
 }

@@ -44,7 +44,7 @@ pub use halves::rounding;
 pub use kernels::{
     accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, padding, reshape_to_number,
 };
-pub use loops::hold_unread;
+pub use loops::hold_states;
 pub use packing::apart_for_packing;
 pub use power::power;
 pub use reversal::reverse;
@@ -534,6 +534,13 @@ pub const QUIRKS: &[Quirk] = &[
         name: "products in kernels are one vector",
         reason: "Beside reductions and products of other extents, a product in a kernel is not tiled, and vectors of 16 KiB are refused (\"large vector sizes\"): where the compiler refuses a kernel, the next candidate has its larger products in parts.",
         place: "lang/graph/src/graph/part_products.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 65,
+        name: "states that share memory with another state or with a value from outside",
+        reason: "A `stablehlo.while` whose body gives a value as the next state that it did not compute frees the memory once for each name, and a later reader fails (\"transient buffer has not been committed\"), on `local-task` alone: the state gets a copy that the compiler does not know to be one.",
+        place: "lang/graph/src/stablehlo/quirks/loops.rs",
         shown: Shown::ByPrograms,
     },
 ];

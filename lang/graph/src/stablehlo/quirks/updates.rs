@@ -62,19 +62,37 @@ impl Lowering<'_> {
         if self.in_kernel() || ty.count() == 0 {
             return x;
         }
-        let bits =
-            if ty.dtype == DType::Bool { ty.clone() } else { ty.with_dtype(ty.dtype.as_signed_bits()) };
-        let x = self.bitcast(&x, &ty, &bits);
-        let scalar = TensorType::scalar(bits.dtype);
-        let none = self.unknown_zero(&scalar);
-        let none = self.broadcast(&none, &scalar, &bits);
-        let same = self.value("stablehlo.or", &[&x, &none], &bits);
-        self.bitcast(&same, &bits, &ty)
+        let none = self.unknown_zero(&bits_of(&ty));
+        self.copy_with(&x, &ty, &none)
     }
 
-    /// Writes a zero that the compiler does not know to be one, another with each call.
-    fn unknown_zero(&mut self, scalar: &TensorType) -> String {
-        let number = self.splat(scalar, &zero(scalar.dtype));
+    /// Writes a copy of `x`, of type `ty`, beside `other`, of the same type: an operation that depends on both, and that the
+    /// compiler does not know to be a copy.
+    pub(super) fn copy_beside(&mut self, x: &str, other: &str, ty: &TensorType) -> String {
+        if ty.count() == 0 {
+            return x.to_owned();
+        }
+        let scalar = TensorType::scalar(bits_of(ty).dtype);
+        let number = self.splat(&scalar, &zero(scalar.dtype));
+        let (none, unused) = (self.name_temporary(), self.name_temporary());
+        let types = format!("{}, {}", scalar.mlir(), ty.mlir());
+        self.raw(&format!("{none}, {unused} = stablehlo.optimization_barrier {number}, {other} : {types}"));
+        self.copy_with(x, ty, &none)
+    }
+
+    /// Writes a copy of `x`, of type `ty`, with `none`, a scalar zero that the compiler does not know to be one.
+    fn copy_with(&mut self, x: &str, ty: &TensorType, none: &str) -> String {
+        let bits = bits_of(ty);
+        let x = self.bitcast(x, ty, &bits);
+        let none = self.broadcast(none, &TensorType::scalar(bits.dtype), &bits);
+        let same = self.value("stablehlo.or", &[&x, &none], &bits);
+        self.bitcast(&same, &bits, ty)
+    }
+
+    /// Writes a zero that the compiler does not know to be one, another with each call, of the dtype of `ty`.
+    fn unknown_zero(&mut self, ty: &TensorType) -> String {
+        let scalar = TensorType::scalar(ty.dtype);
+        let number = self.splat(&scalar, &zero(scalar.dtype));
         self.temporary(&format!("stablehlo.optimization_barrier {number} : {}", scalar.mlir()))
     }
 
@@ -91,4 +109,9 @@ impl Lowering<'_> {
         let maker = self.recorded.definition(self.sources[i]);
         maker.is_some_and(|eqn| eqn.op.is::<Full>())
     }
+}
+
+/// The type of the bits of a tensor of type `ty`.
+fn bits_of(ty: &TensorType) -> TensorType {
+    if ty.dtype == DType::Bool { ty.clone() } else { ty.with_dtype(ty.dtype.as_signed_bits()) }
 }
