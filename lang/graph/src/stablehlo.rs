@@ -26,7 +26,7 @@ pub use kernel::{Binding, Cell, RowSource, RowTarget};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
 pub use loop_nest::{Array, LoopNest, MAX_ARRAYS, Tensor, list, processor_lanes};
-use loops::fit_blocks;
+use loops::{fit_blocks, without_conditionals};
 pub use loops::{has_loops, numbers};
 
 /// Constants of more bytes become trailing arguments of `main`: the text and the action key hold only their type.
@@ -131,6 +131,8 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
     // Arguments are overwritten only behind a barrier for all gradients.
     let staggered = if donations.is_empty() { stagger(graph) } else { None };
     let graph = staggered.as_ref().unwrap_or(graph);
+    let selecting = without_conditionals(graph, model);
+    let graph = selecting.as_ref().unwrap_or(graph);
     let mut emitter = Emitter {
         model,
         in_blocks,
@@ -138,7 +140,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         body: String::new(),
         constants: Vec::new(),
         regions: 0,
-        features: Features { blocks: model.has_blocks() && fit_blocks(graph), ..Features::default() },
+        features: Features { blocks: fit_blocks(graph, model), ..Features::default() },
         donated: donations.iter().map(|d| format!("%arg{}", d.argument)).collect(),
         first_joined: HashSet::new(),
         kernel: None,

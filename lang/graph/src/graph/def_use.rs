@@ -52,3 +52,17 @@ impl<'a> DefUse<'a> {
         self.readers(var).len() + self.results(var)
     }
 }
+
+impl Graph {
+    /// A flag for each variable: true for `vars`, and for what depends on them.
+    pub fn dependents(&self, vars: &[Var]) -> Vec<bool> {
+        let mut depends = vec![false; self.types.len()];
+        vars.iter().for_each(|v| depends[v.index()] = true);
+        for eqn in &self.equations {
+            if eqn.inputs.iter().any(|v| depends[v.index()]) {
+                eqn.outputs.iter().for_each(|v| depends[v.index()] = true);
+            }
+        }
+        depends
+    }
+}

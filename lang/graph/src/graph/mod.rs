@@ -5,6 +5,7 @@
 
 mod arrangements;
 mod blocks;
+mod branches;
 mod builder;
 mod checks;
 mod def_use;
@@ -29,6 +30,7 @@ use smallvec::SmallVec;
 
 pub use arrangements::hold_apart;
 pub use blocks::{adds_rows, in_blocks};
+pub use branches::select_branches;
 pub use builder::{Builder, RULE};
 pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation, without_checks};
 pub use def_use::DefUse;

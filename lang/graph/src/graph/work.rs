@@ -60,13 +60,10 @@ impl Graph {
     /// length of a loop may be unknown.
     pub fn constant_cost(&self) -> u64 {
         const ITERATIONS: u64 = 100;
-        let mut is_constant = vec![true; self.types.len()];
-        self.inputs.iter().for_each(|var| is_constant[var.index()] = false);
+        let depends = self.dependents(&self.inputs);
         let mut cost = 0_u64;
         for eqn in &self.equations {
-            let constant = eqn.inputs.iter().all(|var| is_constant[var.index()]);
-            eqn.outputs.iter().for_each(|var| is_constant[var.index()] = constant);
-            let own = if constant {
+            let own = if eqn.inputs.iter().all(|var| !depends[var.index()]) {
                 self.equation_cost(eqn)
             } else {
                 let bodies = eqn.op.functions();
@@ -78,7 +75,8 @@ impl Graph {
         cost
     }
 
-    fn equation_cost(&self, eqn: &Equation) -> u64 {
+    /// An estimate of the scalar operations of one of the graph's equations.
+    pub(crate) fn equation_cost(&self, eqn: &Equation) -> u64 {
         let inputs: SmallVec<[&TensorType; 4]> = eqn.inputs.iter().map(|v| self.ty(*v)).collect();
         let outputs: SmallVec<[&TensorType; 4]> = eqn.outputs.iter().map(|v| self.ty(*v)).collect();
         eqn.op.cost(&inputs, &outputs)

@@ -36,6 +36,16 @@ impl Cond {
 }
 
 impl Cond {
+    /// The results of both functions for `args`, of which the first chooses.
+    pub fn select(&self, b: &mut Builder, args: &[Var]) -> Vec<Var> {
+        chosen(b, &self.masked(), args[0], &args[1..])
+    }
+
+    /// The functions with a further parameter, whether the function is chosen: only then do its checks count.
+    fn masked(&self) -> [Graph; 2] {
+        [masked(&self.on_true), masked(&self.on_false)]
+    }
+
     /// Writes the conditional inside of a kernel: the branch that is taken writes the results into memory.
     fn within_kernel(&self, to: &mut Lowering<'_>) {
         let operands: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
@@ -164,21 +174,10 @@ impl Primitive for Cond {
             let batched = self.map(|branch| transform::vmap(branch, &in_axes, size));
             return b.apply_all(batched, &operands).into_iter().map(|v| (v, 0)).collect();
         }
-        // The checks of a branch count only for the entries that take it.
         in_axes.push(Some(0));
-        let branch = |b: &mut Builder, branch: &Graph, counts: Var| {
-            let batched = transform::vmap(&masked(branch), &in_axes, size);
-            b.inline(&batched, &[&operands[1..], &[counts]].concat())
-        };
-        let yes = branch(b, &self.on_true, operands[0]);
-        let other = b.apply(Unary(Not), &[operands[0]]);
-        let no = branch(b, &self.on_false, other);
-        let choose = |b: &mut Builder, yes: Var, no: Var| {
-            let shape = b.shape(yes);
-            let predicate = b.broadcast_in_dim(operands[0], &shape, &[0]);
-            (b.select(predicate, yes, no), 0)
-        };
-        yes.into_iter().zip(no).map(|(yes, no)| choose(b, yes, no)).collect()
+        let branches = self.masked().map(|branch| transform::vmap(&branch, &in_axes, size));
+        let results = chosen(b, &branches, operands[0], &operands[1..]);
+        results.into_iter().map(|v| (v, 0)).collect()
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
@@ -209,4 +208,18 @@ impl Primitive for Cond {
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
         self.on_true.cost().max(self.on_false.cost())
     }
+}
+
+/// The results of two functions for the same operands, chosen among by `holds`, one truth value or one for each row.
+fn chosen(b: &mut Builder, [yes, no]: &[Graph; 2], holds: Var, operands: &[Var]) -> Vec<Var> {
+    let yes = b.inline(yes, &[operands, &[holds]].concat());
+    let other = b.apply(Unary(Not), &[holds]);
+    let no = b.inline(no, &[operands, &[other]].concat());
+    let axes: Vec<usize> = (0..b.ty(holds).rank()).collect();
+    let choose = |(yes, no): (Var, Var)| {
+        let shape = b.shape(yes);
+        let predicate = b.broadcast_in_dim(holds, &shape, &axes);
+        b.select(predicate, yes, no)
+    };
+    yes.into_iter().zip(no).map(choose).collect()
 }

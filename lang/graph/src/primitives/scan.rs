@@ -55,26 +55,12 @@ fn stacked(rows: &[HostTensor]) -> HostTensor {
     Concatenate { axis: 0 }.evaluate(&rows.iter().collect::<Vec<_>>()).swap_remove(0)
 }
 
-/// Minimum terms of products whose results are saved for the gradient; others are computed again from the state.
-const SAVED_TERMS: usize = 8;
+/// Minimum operations for each element of a result that is saved for the gradient; others are computed again from the state.
+/// A product has two for each of its terms.
+const SAVED_COST: u64 = 16;
 
-/// The results of a body's products that are saved for its gradient, in the body and in the same body without checks.
-fn saved_products(body: &Graph, plain: &Graph) -> [Vec<Var>; 2] {
-    let found = [products(body), products(plain)];
-    // One that only a check needs is in one of them.
-    if found[0].len() == found[1].len() { found } else { [Vec::new(), Vec::new()] }
-}
-
-/// The results of a body's products.
-fn products(body: &Graph) -> Vec<Var> {
-    let terms = |eqn: &Equation| {
-        let product = eqn.op.downcast_ref::<DotGeneral>()?;
-        let left = &body.ty(eqn.inputs[0]).shape;
-        Some(product.contract[0].iter().map(|axis| left[*axis]).product::<usize>())
-    };
-    let saved = |eqn: &&Equation| terms(eqn).is_some_and(|terms| terms >= SAVED_TERMS);
-    body.equations.iter().filter(saved).map(|eqn| eqn.outputs[0]).collect()
-}
+/// Minimum operations of such a result, other than a product: less is computed again in the time that a row of a stack takes.
+const SAVED_WORK: u64 = 4096;
 
 impl Scan {
     /// The body's parameters: constants, state, rows.
@@ -101,8 +87,23 @@ impl Scan {
     fn saving(&self) -> Scan {
         let mut body = (*self.body).clone();
         body.outputs.extend_from_slice(self.inputs()[1]);
-        body.outputs.extend(saved_products(&self.body, &unchecked(&self.body))[0].iter());
+        body.outputs.extend(self.saved(&unchecked(&self.body)));
         Scan { body: Arc::new(body), ..self.clone() }
+    }
+
+    /// The results of steps that are saved for the gradient, of `plain`, the body without checks: those that are much work for
+    /// their size, and differ from step to step.
+    fn saved(&self, plain: &Graph) -> Vec<Var> {
+        let changing = plain.dependents(&plain.inputs[self.constants..]);
+        let is_saved = |eqn: &&Equation| {
+            let cost = plain.equation_cost(eqn);
+            let elements: usize = eqn.outputs.iter().map(|v| plain.ty(*v).count()).sum();
+            let is_large = eqn.op.is::<DotGeneral>() || cost >= SAVED_WORK;
+            let is_whole = eqn.op.functions().is_empty() && eqn.op.with_residuals().is_none();
+            let is_changing = eqn.outputs.iter().any(|v| changing[v.index()]);
+            is_whole && is_changing && is_large && cost >= SAVED_COST * elements as u64
+        };
+        plain.equations.iter().filter(is_saved).flat_map(|eqn| eqn.outputs.iter().copied()).collect()
     }
 }
 
@@ -223,17 +224,17 @@ impl Primitive for Scan {
         let [in_constants, in_state, _] = self.parts(&varying);
 
         let plain = unchecked(body);
-        let [of_body, of_plain] = saved_products(body, &plain);
+        let computed_before = self.saved(&plain);
 
         let mut inner = Builder::new();
         let c = parameters(&mut inner, body, constants);
         let ct_state = varying_parameters(&mut inner, body, &picked(last, in_state));
         let sums = varying_parameters(&mut inner, body, &picked(constants, in_constants));
         let before = parameters(&mut inner, body, state);
-        let computed = parameters(&mut inner, body, &of_body);
+        let computed = parameters(&mut inner, body, &computed_before);
         let x = parameters(&mut inner, body, rows);
         let ct_given = varying_parameters(&mut inner, body, given);
-        let derivative = transform::vjp_given(&plain, &positions(&varying), &of_plain);
+        let derivative = transform::vjp_given(&plain, &positions(&varying), &computed_before);
         // The body's VJP takes a cotangent for every float; a state that does not vary has none to pass on.
         let flowing = spread(ct_state.iter().copied(), in_state);
         let ct_last = real(&mut inner, &flowing, &before);

@@ -112,6 +112,17 @@ pub(super) fn program_fits(graph: &Graph, model: Model) -> bool {
         && Limits::of(model).is_some_and(|limits| limits.hold(graph))
 }
 
+/// True if a loop with these functions and states is small enough for a kernel.
+pub(super) fn loop_fits<'a>(
+    functions: &[&Graph],
+    carried: impl Iterator<Item = &'a TensorType>,
+    model: Model,
+) -> bool {
+    let Some(limits) = Limits::of(model) else { return false };
+    let carried: usize = carried.map(|ty| ty.count() * ty.dtype.byte_width()).sum();
+    carried <= limits.carried && functions.iter().all(|function| limits.hold(function))
+}
+
 impl Emitter {
     pub(super) fn put(&mut self, line: &str) {
         self.body.push_str("    ");
@@ -230,16 +241,13 @@ impl Lowering<'_> {
         functions: &[&Graph],
         carried: impl Iterator<Item = &'a TensorType>,
     ) -> bool {
-        let Some(limits) = Limits::of(self.emitter.model) else { return false };
         let operands = (0..self.operand_count()).map(|i| self.operand_type(i));
         let results = (0..self.eqn.outputs.len()).map(|i| self.result_type(i));
-        let carried: usize = carried.map(|ty| ty.count() * ty.dtype.byte_width()).sum();
         self.emitter.kernel.is_none()
             && self.emitter.regions == 0
             && self.operand_count() + self.eqn.outputs.len() <= BINDINGS
             && operands.chain(results).all(|ty| ty.count() > 0)
-            && carried <= limits.carried
-            && functions.iter().all(|function| limits.hold(function))
+            && loop_fits(functions, carried, self.emitter.model)
     }
 
     /// Writes a kernel of the operation's operands and results. `write` writes its body.

@@ -12,8 +12,9 @@
 //! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts
 //!   as an allocation of its own ([`Lowering::new_stack`], Q35).
 
-use super::Lowering;
-use crate::graph::{Equation, Graph, Var};
+use super::kernel::loop_fits;
+use super::{Lowering, Model};
+use crate::graph::{Equation, Graph, Var, select_branches};
 use crate::primitives::{Cond, Scan, WhileLoop, is_by_rows};
 use crate::tensor::TensorType;
 
@@ -32,14 +33,14 @@ const MAX_NUMBERS: usize = 20;
 /// three seconds for them.
 const MAX_TRIED: u64 = 1_500_000_000;
 
-/// Scalar operations that a trial may take for each byte that blocks save a call from copying. A second is ten billion such
-/// bytes or about one billion operations on the host: the trial takes no longer than the copies of ten calls.
-const TRIED_PER_COPIED_BYTE: u64 = 1;
+/// Scalar operations that are worth a byte which is not copied. A second is ten billion bytes, some billion operations in a
+/// call, and one billion on the host: the operations of a trial take no longer than the copies of ten calls.
+const OPERATIONS_FOR_A_BYTE: u64 = 1;
 
 /// True if a program has loops that are not taken by rows, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
 /// null"), once the device's memory is one with itself (Q36).
-pub(super) fn fit_blocks(graph: &Graph) -> bool {
-    let (mut loops, mut fit) = (false, true);
+pub(super) fn fit_blocks(graph: &Graph, model: Model) -> bool {
+    let (mut loops, mut fit) = (false, model.has_blocks());
     graph.visit(&mut |_, eqn| {
         let op = &eqn.op;
         // A loop that asks for its state may have no end on the numbers of a trial.
@@ -49,17 +50,37 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
             fit &= numbers(body) <= MAX_NUMBERS;
         }
     });
-    let tried = MAX_TRIED.max(copied_bytes(graph).saturating_mul(TRIED_PER_COPIED_BYTE));
-    loops && fit && graph.cost() <= tried
+    loops
+        && fit
+        && graph.cost() <= MAX_TRIED.max(OPERATIONS_FOR_A_BYTE.saturating_mul(copied_bytes(graph, model)))
 }
 
-/// Bytes that a call copies if the loops of a graph are `stablehlo.while`: each iteration copies the state and the stacks (Q32).
-fn copied_bytes(graph: &Graph) -> u64 {
+/// A program with conditionals as one whose loops can be blocks: it computes both branches of each, and selects. `None` where
+/// that is more work than the copies of its loops.
+pub(super) fn without_conditionals(graph: &Graph, model: Model) -> Option<Graph> {
+    let mut found = false;
+    graph.visit(&mut |_, eqn| found |= eqn.op.is::<Cond>());
+    let copied = if found && model.has_blocks() { copied_bytes(graph, model) } else { 0 };
+    let selecting = (copied > 0).then(|| select_branches(graph))?;
+    let more = selecting.cost().saturating_sub(graph.cost());
+    (more <= OPERATIONS_FOR_A_BYTE.saturating_mul(copied) && fit_blocks(&selecting, model))
+        .then_some(selecting)
+}
+
+/// Bytes that a call copies if the loops of a graph, except those that are kernels, are `stablehlo.while`: each iteration copies
+/// the state and the stacks (Q32).
+fn copied_bytes(graph: &Graph, model: Model) -> u64 {
+    let is_kernel = |eqn: &Equation, scan: &Scan| {
+        let states = eqn.outputs.iter().take(scan.states).map(|v| graph.ty(*v));
+        is_by_rows(&eqn.op) || loop_fits(&[&scan.body], states, model)
+    };
     let of_equation = |eqn: &Equation| {
-        let nested = eqn.op.functions().iter().map(|body| copied_bytes(body)).fold(0, u64::saturating_add);
-        let Some(scan) = eqn.op.downcast_ref::<Scan>().filter(|_| !is_by_rows(&eqn.op)) else {
-            return nested;
-        };
+        let functions = eqn.op.functions();
+        let nested = functions.iter().map(|f| copied_bytes(f, model)).fold(0, u64::saturating_add);
+        let Some(scan) = eqn.op.downcast_ref::<Scan>() else { return nested };
+        if is_kernel(eqn, scan) {
+            return 0;
+        }
         let bytes = |ty: &TensorType| ty.count().saturating_mul(ty.dtype.byte_width()) as u64;
         let carried = eqn.outputs.iter().map(|v| bytes(graph.ty(*v))).fold(0, u64::saturating_add);
         nested.saturating_add(carried).saturating_mul(scan.length as u64)
@@ -126,5 +147,74 @@ impl Lowering<'_> {
         let (values, types) = (values.join(", "), types.join(", "));
         let given = if values.is_empty() { values } else { format!("({values} : {types})") };
         self.raw(&format!("cf.br {}{given}", blocks.head));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::graph::Builder;
+    use crate::primitives::{DotGeneral, Tanh, Unary};
+    use crate::stablehlo::emit;
+    use crate::tensor::{DType, Shape};
+
+    fn matrix() -> TensorType {
+        TensorType::new(DType::F32, [64, 64].as_slice())
+    }
+
+    /// The square of a matrix: half a million operations.
+    fn squared(b: &mut Builder, x: Var) -> Var {
+        let product = DotGeneral {
+            contract: [Shape::from_slice(&[1]), Shape::from_slice(&[0])],
+            ..DotGeneral::default()
+        };
+        b.apply(product, &[x, x])
+    }
+
+    /// The function of a matrix that squares it so many times.
+    fn power(squares: usize) -> Arc<Graph> {
+        let mut b = Builder::new();
+        let x = b.input(matrix());
+        let x = (0..squares).fold(x, |x, _| squared(&mut b, x));
+        let x = b.apply(Unary(Tanh), &[x]);
+        Arc::new(b.finish(vec![x]))
+    }
+
+    /// A loop of `length` steps that carries a matrix and gives so many rows of matrices. A truth value decides in each step
+    /// whether `step` makes the next matrix, if there is another way.
+    fn program(length: usize, rows: usize, step: &Arc<Graph>, otherwise: Option<Arc<Graph>>) -> Graph {
+        let mut b = Builder::new();
+        let (x, flag) = (b.input(matrix()), b.input(TensorType::scalar(DType::Bool)));
+        let next = match otherwise {
+            Some(on_false) => b.apply(Cond { on_true: Arc::clone(step), on_false }, &[flag, x]),
+            None => b.inline(step, &[x])[0],
+        };
+        let body = Arc::new(b.finish(vec![next; 1 + rows]));
+        let mut b = Builder::new();
+        let x = b.input(matrix());
+        let flags = b.input(TensorType::new(DType::Bool, [length].as_slice()));
+        let results =
+            b.apply_all(Scan { body, length, constants: 0, states: 1, reverse: false }, &[x, flags]);
+        b.finish(results.to_vec())
+    }
+
+    #[test]
+    fn large_loops_are_blocks_where_a_while_would_copy_more() {
+        let has_blocks = |graph: &Graph| emit(graph, Model::Blocks).features.blocks;
+        assert!(has_blocks(&program(2000, 0, &power(1), None)), "1.1 billion operations");
+        assert!(!has_blocks(&program(4000, 0, &power(1), None)), "2.1 billion operations, 66 MB copied");
+        assert!(has_blocks(&program(4000, 1, &power(1), None)), "2.1 billion operations, 262 GB copied");
+    }
+
+    #[test]
+    fn conditionals_are_selections_where_a_while_would_copy_more() {
+        let emitted = |length, squares| {
+            let module = emit(&program(length, 1, &power(squares), Some(power(1))), Model::Blocks);
+            (module.features.blocks, module.text.contains("stablehlo.if"))
+        };
+        assert_eq!(emitted(500, 2), (true, false), "262 million operations more, 4.1 GB copied");
+        assert_eq!(emitted(10, 2), (false, true), "5.2 million operations more, 1.8 MB copied");
     }
 }

@@ -13,8 +13,16 @@ impl Lowering<'_> {
         match (ty.count(), self.emitter.features.blocks) {
             (0, _) => self.splat(ty, ""),
             (_, false) => self.splat(ty, &zero(ty.dtype)),
-            // Memory of its own (Q35), which nothing fills.
-            (_, true) => self.temporary(&format!("flow.tensor.alloca : {}", ty.mlir())),
+            // Memory of its own (Q35), which nothing fills, and which holds no unsigned numbers (Q30).
+            (_, true) => {
+                let held = if ty.dtype.is_unsigned() {
+                    ty.with_dtype(ty.dtype.as_signed_bits())
+                } else {
+                    ty.clone()
+                };
+                let stack = self.temporary(&format!("flow.tensor.alloca : {}", held.mlir()));
+                self.bitcast(&stack, &held, ty)
+            }
         }
     }
 }

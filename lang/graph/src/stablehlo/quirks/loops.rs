@@ -41,7 +41,8 @@ pub fn hold_states(
     next: &mut [String],
 ) {
     let uses = DefUse::of(body);
-    let changing = changing(body, states);
+    let fixed = states.first().and_then(|first| body.inputs.iter().position(|v| v == first));
+    let changing = body.dependents(&body.inputs[fixed.unwrap_or(0)..]);
     for (i, state) in states.iter().enumerate() {
         let (now, before, ty) = (&next[i], &before[i], body.ty(body.outputs[i]));
         let origin = unreshaped(&uses, body.outputs[i]);
@@ -56,19 +57,6 @@ pub fn hold_states(
             next[i] = held;
         }
     }
-}
-
-/// A flag for each variable of a body: true if it may differ from step to step, as the parameters from the first of `states` on
-/// do.
-fn changing(body: &Graph, states: &[Var]) -> Vec<bool> {
-    let mut changing = vec![false; body.types.len()];
-    let fixed = states.first().and_then(|first| body.inputs.iter().position(|v| v == first));
-    body.inputs.iter().skip(fixed.unwrap_or(0)).for_each(|v| changing[v.index()] = true);
-    for eqn in &body.equations {
-        let any = eqn.inputs.iter().any(|v| changing[v.index()]);
-        eqn.outputs.iter().for_each(|v| changing[v.index()] = any);
-    }
-    changing
 }
 
 /// The variable that `var` is in another shape.

@@ -285,8 +285,8 @@ pub const QUIRKS: &[Quirk] = &[
     },
     Quirk {
         number: 30,
-        name: "kernels have no memory of booleans and unsigned integers",
-        reason: "Such operands are refused: memory holds integers of the same bits.",
+        name: "no memory of booleans and unsigned integers",
+        reason: "Kernels with such operands are refused, and allocations of unsigned integers: memory holds integers of the same bits.",
         place: "lang/graph/src/stablehlo/kernel/memory.rs",
         shown: Shown::ByPrograms,
     },

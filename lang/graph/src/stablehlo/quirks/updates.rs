@@ -62,8 +62,12 @@ impl Lowering<'_> {
         if self.in_kernel() || ty.count() == 0 {
             return x;
         }
-        let none = self.unknown_zero(&bits_of(&ty));
-        self.copy_with(&x, &ty, &none)
+        let bits = bits_of(&ty);
+        let x = self.bitcast(&x, &ty, &bits);
+        let number = self.scalar_zero(&bits);
+        let scalar = TensorType::scalar(bits.dtype).mlir();
+        let none = self.temporary(&format!("stablehlo.optimization_barrier {number} : {scalar}"));
+        self.bits_or(&x, &none, &bits, &ty)
     }
 
     /// Writes a copy of `x`, of type `ty`, beside `other`, of the same type: an operation that depends on both, and that the
@@ -72,28 +76,25 @@ impl Lowering<'_> {
         if ty.count() == 0 {
             return x.to_owned();
         }
-        let scalar = TensorType::scalar(bits_of(ty).dtype);
-        let number = self.splat(&scalar, &zero(scalar.dtype));
-        let (none, unused) = (self.name_temporary(), self.name_temporary());
-        let types = format!("{}, {}", scalar.mlir(), ty.mlir());
-        self.raw(&format!("{none}, {unused} = stablehlo.optimization_barrier {number}, {other} : {types}"));
-        self.copy_with(x, ty, &none)
-    }
-
-    /// Writes a copy of `x`, of type `ty`, with `none`, a scalar zero that the compiler does not know to be one.
-    fn copy_with(&mut self, x: &str, ty: &TensorType, none: &str) -> String {
         let bits = bits_of(ty);
         let x = self.bitcast(x, ty, &bits);
-        let none = self.broadcast(none, &TensorType::scalar(bits.dtype), &bits);
-        let same = self.value("stablehlo.or", &[&x, &none], &bits);
-        self.bitcast(&same, &bits, ty)
+        let number = self.scalar_zero(&bits);
+        let (none, unused) = (self.name_temporary(), self.name_temporary());
+        let types = format!("{}, {}", TensorType::scalar(bits.dtype).mlir(), ty.mlir());
+        self.raw(&format!("{none}, {unused} = stablehlo.optimization_barrier {number}, {other} : {types}"));
+        self.bits_or(&x, &none, &bits, ty)
     }
 
-    /// Writes a zero that the compiler does not know to be one, another with each call, of the dtype of `ty`.
-    fn unknown_zero(&mut self, ty: &TensorType) -> String {
-        let scalar = TensorType::scalar(ty.dtype);
-        let number = self.splat(&scalar, &zero(scalar.dtype));
-        self.temporary(&format!("stablehlo.optimization_barrier {number} : {}", scalar.mlir()))
+    /// Writes a scalar zero of the dtype of `bits`. Behind a barrier, the compiler does not know that it is one.
+    fn scalar_zero(&mut self, bits: &TensorType) -> String {
+        self.splat(&TensorType::scalar(bits.dtype), &zero(bits.dtype))
+    }
+
+    /// Writes `x`, of type `bits`, with the ones of a scalar, as a tensor of type `ty`.
+    fn bits_or(&mut self, x: &str, scalar: &str, bits: &TensorType, ty: &TensorType) -> String {
+        let all = self.broadcast(scalar, &TensorType::scalar(bits.dtype), bits);
+        let same = self.value("stablehlo.or", &[x, &all], bits);
+        self.bitcast(&same, bits, ty)
     }
 
     fn broadcast(&mut self, number: &str, scalar: &TensorType, ty: &TensorType) -> String {
