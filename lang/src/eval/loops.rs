@@ -65,6 +65,13 @@ impl Interp {
         match &expr.kind {
             ExprKind::Repeat { index, count, state, init, body } => {
                 let (n, mut ticks) = self.repeat_count(count, frame)?;
+                // A number that was read, as of the program's arguments, is a tensor.
+                let n = match &n {
+                    Value::Tensor(t) if t.concrete().is_some() => {
+                        crate::builtins::as_index(&n, "the count of repeat").map_or(n, Value::Int)
+                    }
+                    _ => n,
+                };
                 let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
                 let parts = RepeatParts { index: frame.base + *index as usize, state, body };
                 let (mut differing, mut first) = (None, None);

@@ -69,6 +69,10 @@ const LOOPS: &str = r#"
     (let [[z s] (while (< s 4.0) [[z s] [y 1.0]] [(* 0.5 z) (* s 2)])] [z (max z)])))
 (print "a loop in a loop" (nested [8 4]))
 
+(def read (int "200"))
+(defn counted-by-a-tensor [x] (round (* 1000 (repeat [i read] [v x] (+ (* 0.99 v) i)))))
+(print "a count that was read" (counted-by-a-tensor [1 2]))
+
 (defn folded [key x n] (round (* 100 (repeat [i n] [acc x] (+ acc (random-normal (fold-in key i) [3]))))))
 (print "keys folded with a counter" (folded (random-key 0) [1 2 3] 20))
 "#;
