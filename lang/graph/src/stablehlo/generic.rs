@@ -46,8 +46,7 @@ impl Lowering<'_> {
     /// Writes unsigned integers as the signless ones of the same bits, which code that is written out computes with; other numbers are left as
     /// they are. The name and the type.
     pub fn signless(&mut self, x: &str, ty: &TensorType) -> (String, TensorType) {
-        let dtype = if ty.dtype.is_unsigned() { ty.dtype.as_signed_bits() } else { ty.dtype };
-        let into = ty.with_dtype(dtype);
+        let into = ty.signless();
         (self.bitcast(x, ty, &into), into)
     }
 

@@ -71,6 +71,12 @@ impl TensorType {
         TensorType { dtype, shape: self.shape.clone(), weak: false }
     }
 
+    /// The type of the same bits as signed integers, of a type of unsigned integers; any other type as it is.
+    #[must_use]
+    pub fn signless(&self) -> Self {
+        if self.dtype.is_unsigned() { self.with_dtype(self.dtype.as_signed_bits()) } else { self.clone() }
+    }
+
     /// The dtype after strengthening: its own, but the default `i32` for a weak integer.
     pub fn strong_dtype(&self) -> DType {
         if self.weak && self.dtype == DType::I64 { DType::I32 } else { self.dtype }

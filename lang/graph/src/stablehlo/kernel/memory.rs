@@ -5,11 +5,7 @@ use crate::tensor::{DType, Shape, TensorType};
 
 /// The type in which memory holds a tensor: IREE has no memory of booleans, and MLIR's kernels no unsigned numbers (Q30).
 pub(super) fn stored(ty: &TensorType) -> TensorType {
-    match ty.dtype {
-        DType::Bool => ty.with_dtype(DType::I8),
-        dtype if dtype.is_unsigned() => ty.with_dtype(dtype.as_signed_bits()),
-        _ => ty.clone(),
-    }
+    if ty.dtype == DType::Bool { ty.with_dtype(DType::I8) } else { ty.signless() }
 }
 
 /// `!iree_tensor_ext.dispatch.tensor<readonly:tensor<4x2xf32>>`, of a type as it is stored.

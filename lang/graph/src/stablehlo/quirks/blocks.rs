@@ -15,11 +15,7 @@ impl Lowering<'_> {
             (_, false) => self.splat(ty, &zero(ty.dtype)),
             // Memory of its own (Q35), which nothing fills, and which holds no unsigned numbers (Q30).
             (_, true) => {
-                let held = if ty.dtype.is_unsigned() {
-                    ty.with_dtype(ty.dtype.as_signed_bits())
-                } else {
-                    ty.clone()
-                };
+                let held = ty.signless();
                 let stack = self.temporary(&format!("flow.tensor.alloca : {}", held.mlir()));
                 self.bitcast(&stack, &held, ty)
             }
