@@ -143,6 +143,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         features: Features { blocks: fit_blocks(graph, model), ..Features::default() },
         donated: donations.iter().map(|d| format!("%arg{}", d.argument)).collect(),
         first_joined: HashSet::new(),
+        updated: HashSet::new(),
         kernel: None,
     };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
@@ -189,6 +190,8 @@ struct Emitter {
     donated: HashSet<String>,
     /// Names of the first operands of each `concatenate` so far.
     first_joined: HashSet<String>,
+    /// Names of values that steps of loops update in place.
+    updated: HashSet<String>,
     /// The kernel that is being written.
     kernel: Option<Kernel>,
 }

@@ -70,7 +70,7 @@ const LOOPS: &str = r#"
 (print "a loop in a loop" (nested [8 4]))
 
 (def read (int "200"))
-(defn counted-by-a-tensor [x] (round (* 1000 (repeat [i read] [v x] (+ (* 0.99 v) i)))))
+(defn counted-by-a-tensor [x] (round (* 10 (repeat [i read] [v x] (+ (* 0.99 v) i)))))
 (print "a count that was read" (counted-by-a-tensor [1 2]))
 
 (defn folded [key x n] (round (* 100 (repeat [i n] [acc x] (+ acc (random-normal (fold-in key i) [3]))))))
@@ -200,6 +200,90 @@ fn loops_overwrite_nothing_that_is_read_again() {
         let explained = run(&["--jit", "always", "--strict", "--explain"]);
         assert!(!explained.stderr.contains("not in its quickest form"), "{explained}");
         assert_near(&compiled.stdout, &interpreted, 1e-5);
+    }
+}
+
+/// Loops that update parts of their states, which the step reads before and after, or needs beside them.
+const UPDATES: &str = r#"
+(def n (int (first (io "args"))))
+(def x (random-normal (random-key 0) (list n)))
+(defn show [name v]
+  (print name (map (fn [t] (let [t (* 1.0 (reshape t '[-1]))] (list (mean t) (first t) (last t)))) (flatten v))))
+(defn turned [h] (sort (tanh (+ h (flip h)))))
+
+(defn rows [x] (repeat [i 40] [acc (zeros (list 40 n))] (index-update acc i (* x i))))
+(show "rows" (rows x))
+(defn beside [x]
+  (repeat [i 40] [[acc h] (list (zeros (list 40 n)) x)] (let [h (turned h)] (list (index-update acc i h) h))))
+(show "a row beside a state" (beside x))
+(defn shared [x]
+  (let [z (broadcast-to (* 0.0 (expand-dims x 0)) (list 40 n))
+        [a b h] (repeat [i 40] [[a b h] (list z z x)]
+                  (let [h (turned h)] (list (index-update a i h) (index-update b (- 39 i) (* 2 h)) h)))]
+    (list a b (+ z 1) h)))
+(show "two states with one first value" (shared x))
+(defn of-argument [a x]
+  (list (repeat [i 20] [[s h] (list a x)] (let [h (sort (+ h (get a i)))] (list (index-update s i h) h))) a))
+(show "an argument that is read again" (of-argument (rows x) x))
+(defn recurrence [x]
+  (repeat [i 39] [acc (index-update (zeros (list 40 n)) 0 x)]
+    (index-update acc (+ i 1) (tanh (+ (* 0.9 (get acc i)) (get acc 0))))))
+(show "rows of earlier steps" (recurrence x))
+(defn exchange [x]
+  (repeat [i 40] [[acc h] (list (* (ones 40 1) (expand-dims x 0)) x)]
+    (let [old (get acc i) h (sort (tanh (+ h old)))] (list (index-update acc i h) (- h old)))))
+(show "the old row beside the new" (exchange x))
+(defn whole [x]
+  (repeat [i 40] [[acc h] (list (zeros (list 40 n)) x)]
+    (let [h (sort (+ (mean acc :axis 0) (tanh h)))] (list (index-update acc i h) h))))
+(show "all rows before" (whole x))
+(defn afterwards [x]
+  (repeat [i 40] [[acc h] (list (zeros (list 40 n)) x)]
+    (let [acc (index-update acc i (sort (tanh h)))] (list acc (+ (mean acc :axis 0) (* 0.5 h))))))
+(show "all rows after" (afterwards x))
+(defn places [x]
+  (repeat [i 40] [[a b h] (list (zeros (list 40 n)) (ones 40 n) x)]
+    (let [h (turned h)] (list b (index-update a i h) h))))
+(show "states that change places" (places x))
+(defn counts [key]
+  (repeat [i 30] [c (zeros '[50 8])] (scatter-add c (random-randint (fold-in key i) (list n) 0 50) (ones n 8))))
+(show "counts" (counts (random-key 3)))
+(defn two [x] (repeat [i 20] [acc (zeros (list 40 n))] (index-update (index-update acc i (sort x)) (+ i 20) (* 2 x))))
+(show "two rows" (two x))
+(defn nested [x]
+  (repeat [i 10] [acc (zeros (list 10 n))]
+    (let [[b _] (repeat [j 10] [[b h] (list (zeros (list 10 n)) (+ x i))]
+                  (let [h (turned h)] (list (index-update b j h) h)))]
+      (index-update acc i (mean b :axis 0)))))
+(show "a loop in a loop" (nested x))
+(defn stacked [x]
+  (scan (fn [acc i] (let [acc (index-update acc i (sort (* x i)))] (list acc (list acc (sum acc :axis 0)))))
+        (zeros (list 20 n)) (arange 20)))
+(show "all that steps made" (stacked x))
+(defn loss [x]
+  (let [[acc h] (beside x) r (recurrence (+ x h)) e (first (exchange h))]
+    (+ (mean (square acc)) (mean (square r)) (mean (* e e e)))))
+(defn gradients [x] ((value-and-grad loss) x))
+(show "gradients" (gradients x))
+(defn slides [x]
+  (let [windows (repeat [i 10] [acc (concat x x)] (index-update acc i (* 1.01 (sum (dynamic-slice acc i 4)))))]
+    (sum (square windows))))
+(defn slide-gradients [x] ((value-and-grad slides) x))
+(show "gradients of windows" (slide-gradients x))
+"#;
+
+/// Both forms of a loop, with one thread and with several.
+#[test]
+fn loops_update_their_states_in_place() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    for (position, (size, place)) in [("7", "local-sync"), ("3000", "local-task")].into_iter().enumerate() {
+        sandbox.write("updates.shf", sample_lines(UPDATES, "(show ", 3, 2 * position));
+        let run = |how: &[&str]| sandbox.run(&[&["updates.shf"], how, &["--", size]].concat());
+        let interpreted = run(&["--no-jit"]).silent();
+        let how = ["--jit", "always", "--strict", "--explain", "--place", place];
+        let compiled = run(&how);
+        assert!(!compiled.stderr.contains("not in its quickest form"), "{compiled}");
+        assert_near(&compiled.stdout, &interpreted, 1e-4);
     }
 }
 

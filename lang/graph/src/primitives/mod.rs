@@ -35,6 +35,7 @@ mod samples;
 mod scan_kernel;
 mod scan_lowering;
 mod scan_rows;
+mod scan_updates;
 mod scatter_segments;
 mod sort_lowering;
 mod sort_merges;

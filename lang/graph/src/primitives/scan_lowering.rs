@@ -1,7 +1,10 @@
 //! The `StableHLO` of `scan`, as blocks of `main` or as a `while`.
 
+use std::sync::Arc;
+
 use super::Scan;
 use super::scan::rows_of;
+use super::scan_updates::Updates;
 use crate::stablehlo::{Lowering, has_loops, numbers, quirks};
 use crate::tensor::{DType, TensorType};
 
@@ -24,8 +27,11 @@ fn steps_at_once(scan: &Scan) -> usize {
     [8, 5, 4, 3, 2].into_iter().find(fits).unwrap_or(1)
 }
 
-/// Writes a loop whose counter is on the host, as blocks of `main`.
+/// Writes a loop whose counter is on the host, as blocks of `main`. States that a step updates have
+/// memory of their own, and are written over.
 pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
+    let Updates { in_place, body, is_read } = Updates::of(scan);
+    let scan = &Scan { body: Arc::new(body), ..scan.clone() };
     let body = &*scan.body;
     let operands: Vec<String> = (0..to.operand_count()).map(|i| to.operand(i)).collect();
     let [constants, state, tensors] = scan.parts(&operands);
@@ -36,9 +42,14 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     let corner = to.splat(&position_type, "0");
 
     let mut first_values = vec![first];
-    first_values.extend_from_slice(state);
+    for (value, (var, updated)) in state.iter().zip(scan.inputs()[1].iter().zip(&in_place)) {
+        let ty = body.ty(*var);
+        first_values.push(if *updated { to.copy_apart(value, ty) } else { to.own_buffer(value, &ty.mlir()) });
+    }
     for var in given {
-        first_values.push(to.new_stack(&rows_of(body.ty(*var), scan.length)));
+        let rows = rows_of(body.ty(*var), scan.length);
+        let stack = to.new_stack(&rows);
+        first_values.push(to.own_buffer(&stack, &rows.mlir()));
     }
     let names: Vec<String> = first_values.iter().map(|_| to.name_temporary()).collect();
     let types = [vec!["index".to_owned()], to.result_type_names()].concat();
@@ -47,7 +58,12 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     to.loop_body(&blocks, &goes_on);
     let mut counter = names[0].clone();
     let mut carried = names[1..].to_vec();
-    for _ in 0..steps_at_once(scan) {
+    for ((name, ty), updated) in carried.iter_mut().zip(&types[1..]).zip(&in_place) {
+        if *updated {
+            *name = to.own_buffer(name, ty);
+        }
+    }
+    for _ in 0..if is_read { 1 } else { steps_at_once(scan) } {
         let mut position = counter.clone();
         if scan.reverse {
             let left = to.temporary(&format!("arith.subi {length}, {position} : index"));
@@ -56,8 +72,17 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
         let position = to.temporary(&format!("arith.index_cast {position} : index to i32"));
         let row = to.temporary(&format!("tensor.from_elements {position} : tensor<i32>"));
         let position = Position { row, corner: corner.clone() };
+        let states = carried.iter().zip(&in_place).filter(|(_, updated)| **updated);
+        states.for_each(|(name, _)| to.may_be_updated(name.clone()));
         carried = step(scan, to, constants, &carried, tensors, &position);
         counter = to.temporary(&format!("arith.addi {counter}, {one} : index"));
+    }
+    if in_place.contains(&true) {
+        for ((name, ty), updated) in carried.iter_mut().zip(&types[1..]).zip(&in_place) {
+            if !*updated {
+                *name = to.own_buffer(name, ty);
+            }
+        }
     }
     to.loop_exit(&blocks, &[vec![counter], carried].concat(), &types);
     to.name_results(&names[1..]);

@@ -100,6 +100,7 @@ const RULES: &[Rule] = &[
     one_hot::sum,
     one_hot::negative,
     scatter::into_other_term,
+    scatter::box_into_other_term,
     cond::known,
     scan::unchanged,
     scan::captured,

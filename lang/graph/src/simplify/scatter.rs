@@ -1,4 +1,4 @@
-//! Rows that are added to zeros, multiplied and added to another tensor.
+//! Rows and boxes that are put into zeros, multiplied and added to another tensor.
 //!
 //! Elements that get several rows are summed in another order, and zeros that get none may have another sign. The 16-bit floats are left
 //! alone: a sum of rows is rounded once.
@@ -8,7 +8,10 @@ use std::sync::Arc;
 use super::elementwise::{is, is_binary};
 use super::{Simplifier, one};
 use crate::graph::{DefUse, Equation, Graph, Op, Var, Vars};
-use crate::primitives::{Add, Full, Mul, Neg, OptimizationBarrier, ScatterAdd, Sub, Unary};
+use crate::primitives::{
+    Add, Binary, DynamicSlice, DynamicUpdateSlice, Full, Mul, Neg, OptimizationBarrier, ScatterAdd, Sub,
+    Unary,
+};
 use crate::tensor::{DType, HostTensor, TensorType};
 
 /// Rows that a sum or a difference with another tensor takes are added to that tensor, not to zeros first: the gradient of an
@@ -32,6 +35,25 @@ pub(super) fn into_other_term(s: &mut Simplifier, op: &Op, operands: &[Var]) -> 
     }
     let [indices, updates] = added(x).filter(|_| sum)?;
     one(s.record(ScatterAdd, &[y, indices, updates]))
+}
+
+/// A box put into zeros that a sum takes is added where it lies in the other tensor: the gradient of a `dynamic_slice` needs no second
+/// tensor of the operand's size.
+pub(super) fn box_into_other_term(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let [x, y] = *operands else { return None };
+    if !is_binary::<Add>(op) {
+        return None;
+    }
+    let put = |all: Var| {
+        let (_, [zeros, update, starts @ ..]) = s.made_by::<DynamicUpdateSlice>(all)? else { return None };
+        let few = are_few(s.ty(all), s.ty(*update)) && is(s, *zeros, 0.0);
+        few.then(|| (*update, Vars::from_slice(starts)))
+    };
+    let (x, (update, starts)) = put(y).map(|put| (x, put)).or_else(|| Some((y, put(x)?)))?;
+    let sizes = s.ty(update).shape.clone();
+    let old = s.record(DynamicSlice { sizes }, &[&[x], &starts[..]].concat());
+    let sum = s.record(Binary(Add), &[old, update]);
+    one(s.record(DynamicUpdateSlice, &[&[x, sum], &starts[..]].concat()))
 }
 
 /// True if adding the rows of `updates` to a tensor of type `all` leaves most of it as it is.

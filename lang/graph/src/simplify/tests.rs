@@ -70,6 +70,12 @@ rule!(the_largest_of_nothing_is_minus_infinity, [(F32, &[0, 3])], |b, x| {
     b.apply(p::ReduceMax { axes: shape(&[0]) }, &[x[0]])
 } => "full[-inf shape=[3]]; [v1]");
 
+rule!(a_box_is_added_to_the_other_term, [(F32, &[9, 3]), (I32, &[]), (F32, &[2, 3])], |b, x| {
+    let zeros = b.full_like(x[0], 0.0);
+    let rows = b.dynamic_update_slice(zeros, x[2], &[x[1], x[1]]);
+    b.add(rows, x[0])
+} => "dynamic_slice[sizes=[2, 3]] v0 v1 v1; add v3 v2; dynamic_update_slice v0 v4 v1 v1; [v5]");
+
 rule!(rows_are_added_to_the_other_term, [(F32, &[9, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
     let zeros = b.zeros(&TensorType::new(F32, &[9, 3][..]));
     let rows = b.scatter_add(zeros, x[1], x[2]);

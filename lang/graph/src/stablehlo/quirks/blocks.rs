@@ -21,4 +21,30 @@ impl Lowering<'_> {
             }
         }
     }
+
+    /// Writes a copy of `x`, of type `ty` and rank 1 at least, in memory of its own, which a loop in blocks may write over. A copy
+    /// that IREE makes lies in one allocation with other values, which calls of some programs do not survive (Q37), and equal
+    /// copies are one (Q35).
+    pub fn copy_apart(&mut self, x: &str, ty: &TensorType) -> String {
+        // The compiler computes `x` in the place that it is put into, and reads it there later: a copy of it is read by nothing else.
+        let x = &self.copy_of(x, ty);
+        let stack = self.new_stack(ty);
+        let zero = self.temporary("arith.constant 0 : index");
+        // An update of all elements at a known place would be `x` itself.
+        let unknown = self.temporary(&format!("util.optimization_barrier {zero} : index"));
+        let number = self.temporary(&format!("arith.index_cast {unknown} : index to i32"));
+        let start = self.temporary(&format!("tensor.from_elements {number} : tensor<i32>"));
+        let starts = vec![start.as_str(); ty.rank()].join(", ");
+        let types = vec!["tensor<i32>"; ty.rank()].join(", ");
+        let ty = ty.mlir();
+        self.temporary(&format!(
+            "stablehlo.dynamic_update_slice {stack}, {x}, {starts} : ({ty}, {ty}, {types}) -> {ty}"
+        ))
+    }
+
+    /// Writes `x`, of type `ty`, as a value with a buffer to itself. IREE puts values that are computed at once into one buffer; where a branch
+    /// hands that to two arguments of a block, it has been lost for one of them (Q37).
+    pub fn own_buffer(&mut self, x: &str, ty: &str) -> String {
+        self.temporary(&format!("util.optimization_barrier {x} : {ty}"))
+    }
 }

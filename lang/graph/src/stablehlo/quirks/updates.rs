@@ -6,7 +6,7 @@
 //! them share where their first operands are the same; each result then has parts of the other one (Q03).
 //!
 //! In programs with loops as blocks, transfers that are left out are such copies, too (Q34): there only the stacks of loops are
-//! written over.
+//! written over, and states of loops with memory of their own.
 
 use std::iter::successors;
 
@@ -18,10 +18,24 @@ use crate::tensor::{DType, TensorType};
 impl Lowering<'_> {
     /// Operand `i`, which the operation writes over.
     pub fn overwritten(&mut self, i: usize) -> String {
+        let is_converted = !std::ptr::eq(self.graph, self.recorded.graph);
+        if !is_converted && self.emitter.updated.contains(&self.operand(i)) {
+            let result = self.result_var(0);
+            if self.recorded.results(result) == 0 {
+                let name = self.name(result).to_owned();
+                self.may_be_updated(name);
+            }
+            return self.operand(i);
+        }
         if self.is_full(i) || (self.is_owned(i) && !self.emitter.features.blocks) {
             return self.operand(i);
         }
         self.copy(i)
+    }
+
+    /// Notes that a step of a loop updates the value of this name, a state or what updates made of it, in place.
+    pub fn may_be_updated(&mut self, name: String) {
+        self.emitter.updated.insert(name);
     }
 
     /// The operands of a `concatenate`, separated by commas.
@@ -68,6 +82,18 @@ impl Lowering<'_> {
         let scalar = TensorType::scalar(bits.dtype).mlir();
         let none = self.temporary(&format!("stablehlo.optimization_barrier {number} : {scalar}"));
         self.bits_or(&x, &none, &bits, &ty)
+    }
+
+    /// Writes a copy of `x`, of type `ty`, that the compiler joins with no other. Its zero comes from the host: in a buffer of the device,
+    /// it has made calls fail (Q37).
+    pub(super) fn copy_of(&mut self, x: &str, ty: &TensorType) -> String {
+        let bits = bits_of(ty);
+        let x = self.bitcast(x, ty, &bits);
+        let scalar = bits.dtype.mlir();
+        let zero = self.temporary(&format!("arith.constant {} : {scalar}", zero(bits.dtype)));
+        let unknown = self.temporary(&format!("util.optimization_barrier {zero} : {scalar}"));
+        let none = self.temporary(&format!("tensor.from_elements {unknown} : tensor<{scalar}>"));
+        self.bits_or(&x, &none, &bits, ty)
     }
 
     /// Writes a copy of `x`, of type `ty`, beside `other`, of the same type: an operation that depends on both, and that the
