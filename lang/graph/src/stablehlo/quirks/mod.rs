@@ -328,15 +328,15 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 36,
         name: "loops as blocks fail beside conditionals",
-        reason: "A call ends with \"ref is null\": programs with conditionals have no loops as blocks.",
+        reason: "A call ends with \"ref is null\", by the fault of Q37: programs with conditionals have no loops as blocks.",
         place: "lang/graph/src/stablehlo/loops.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
         number: 37,
         name: "programs with loops as blocks fail in a call",
-        reason: "\"indirect buffer reference slot 0 is out of range\": such programs are tried before they are used.",
-        place: "engine/src/trial.rs",
+        reason: "\"indirect buffer reference slot 0 is out of range\": a buffer that a branch hands to two arguments is null in the one that has its register. First values of loops are buffers to themselves, and such programs are tried before they are used.",
+        place: "lang/graph/src/stablehlo/quirks/blocks.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
