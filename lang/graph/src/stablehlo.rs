@@ -3,17 +3,18 @@
 //! Equal graphs give equal text: names are numbered by position, attributes are in a fixed order, floats are printed
 //! as their bits if a decimal would not be exact. There are no locations in it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use crate::graph::{
     DefUse, Donation, Equation, Graph, Var, hold_apart, in_blocks, inline_calls, part_products, part_wide,
     stagger,
 };
-use crate::primitives::{Constant, Full, ThinProduct, TiledReduction};
+use crate::primitives::{Constant, Full, Iota, ThinProduct, TiledReduction};
 use crate::tensor::{DType, HostTensor, TensorType};
 
 mod generic;
+mod host_scalars;
 mod kernel;
 mod literal;
 mod loop_nest;
@@ -144,6 +145,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         donated: donations.iter().map(|d| format!("%arg{}", d.argument)).collect(),
         first_joined: HashSet::new(),
         updated: HashSet::new(),
+        host_scalars: HashMap::new(),
         kernel: None,
     };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
@@ -192,6 +194,8 @@ struct Emitter {
     first_joined: HashSet<String>,
     /// Names of values that steps of loops update in place.
     updated: HashSet<String>,
+    /// Names of scalars that the host has too, with the names there.
+    host_scalars: HashMap<String, String>,
     /// The kernel that is being written.
     kernel: Option<Kernel>,
 }
@@ -321,6 +325,12 @@ impl Lowering<'_> {
     /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
     pub fn repeated_number(&self, i: usize) -> Option<String> {
         repeated_number(self.recorded, self.sources[i])
+    }
+
+    /// True if the elements of operand `i`, signed integers, are their positions.
+    pub fn counts(&self, i: usize) -> bool {
+        let iota = self.recorded.definition(self.sources[i]).and_then(|eqn| eqn.op.downcast_ref::<Iota>());
+        iota.is_some_and(|iota| iota.shape.len() == 1 && iota.dtype.is_integer() && !iota.dtype.is_unsigned())
     }
 
     /// True if an operation gives operand `i`, which is no parameter then.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Scan;
 use super::scan::rows_of;
 use super::scan_updates::Updates;
+use super::{Counter, Scan};
 use crate::stablehlo::{Lowering, has_loops, numbers, quirks};
 use crate::tensor::{DType, TensorType};
 
@@ -27,26 +27,43 @@ fn steps_at_once(scan: &Scan) -> usize {
     [8, 5, 4, 3, 2].into_iter().find(fits).unwrap_or(1)
 }
 
-/// Writes a loop whose counter is on the host, as blocks of `main`. States that a step updates have
-/// memory of their own, and are written over.
+/// The form of a state of a loop in blocks.
+enum State {
+    /// A number that the host computes from the number of the step.
+    Counter(Counter),
+    /// Memory of its own, which a step updates in place.
+    Updated,
+    /// A value that a step makes.
+    Made,
+}
+
+/// Writes a loop whose counter is on the host, as blocks of `main`.
 pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     let Updates { in_place, body, is_read } = Updates::of(scan);
     let scan = &Scan { body: Arc::new(body), ..scan.clone() };
     let body = &*scan.body;
     let operands: Vec<String> = (0..to.operand_count()).map(|i| to.operand(i)).collect();
     let [constants, state, tensors] = scan.parts(&operands);
-    let given = &body.outputs[scan.states..];
-    let position_type = TensorType::scalar(DType::I32);
+    let form = |(i, updated): (usize, &bool)| match counter(scan, to, i) {
+        Some(counter) => State::Counter(counter),
+        None if *updated => State::Updated,
+        None => State::Made,
+    };
+    let forms: Vec<State> = in_place.iter().enumerate().map(form).collect();
     let constant = |to: &mut Lowering<'_>, x: usize| to.temporary(&format!("arith.constant {x} : index"));
     let (first, one, length) = (constant(to, 0), constant(to, 1), constant(to, scan.length));
-    let corner = to.splat(&position_type, "0");
+    let corner = to.splat(&TensorType::scalar(DType::I32), "0");
 
     let mut first_values = vec![first];
-    for (value, (var, updated)) in state.iter().zip(scan.inputs()[1].iter().zip(&in_place)) {
+    for ((value, var), form) in state.iter().zip(scan.inputs()[1]).zip(&forms) {
         let ty = body.ty(*var);
-        first_values.push(if *updated { to.copy_apart(value, ty) } else { to.own_buffer(value, &ty.mlir()) });
+        first_values.push(match form {
+            State::Counter(_) => value.clone(),
+            State::Updated => to.copy_apart(value, ty),
+            State::Made => to.own_buffer(value, &ty.mlir()),
+        });
     }
-    for var in given {
+    for var in &body.outputs[scan.states..] {
         let rows = rows_of(body.ty(*var), scan.length);
         let stack = to.new_stack(&rows);
         first_values.push(to.own_buffer(&stack, &rows.mlir()));
@@ -56,36 +73,62 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     let blocks = to.loop_head(&names, &types, &first_values);
     let goes_on = to.temporary(&format!("arith.cmpi slt, {}, {length} : index", names[0]));
     to.loop_body(&blocks, &goes_on);
-    let mut counter = names[0].clone();
+    let mut done = names[0].clone();
     let mut carried = names[1..].to_vec();
-    for ((name, ty), updated) in carried.iter_mut().zip(&types[1..]).zip(&in_place) {
-        if *updated {
-            *name = to.own_buffer(name, ty);
+    for ((name, ty), form) in carried.iter_mut().zip(&types[1..]).zip(&forms) {
+        match form {
+            State::Counter(counter) => *name = value_of(counter, &done, to),
+            State::Updated => *name = to.own_buffer(name, ty),
+            State::Made => {}
         }
     }
     for _ in 0..if is_read { 1 } else { steps_at_once(scan) } {
-        let mut position = counter.clone();
+        let mut position = done.clone();
         if scan.reverse {
             let left = to.temporary(&format!("arith.subi {length}, {position} : index"));
             position = to.temporary(&format!("arith.subi {left}, {one} : index"));
         }
-        let position = to.temporary(&format!("arith.index_cast {position} : index to i32"));
-        let row = to.temporary(&format!("tensor.from_elements {position} : tensor<i32>"));
-        let position = Position { row, corner: corner.clone() };
-        let states = carried.iter().zip(&in_place).filter(|(_, updated)| **updated);
+        let number = to.temporary(&format!("arith.index_cast {position} : index to i32"));
+        let row = to.host_scalar(&number, DType::I32);
+        let position = Position { row, corner: corner.clone(), number: Some(position) };
+        let states = carried.iter().zip(&forms).filter(|(_, form)| matches!(form, State::Updated));
         states.for_each(|(name, _)| to.may_be_updated(name.clone()));
         carried = step(scan, to, constants, &carried, tensors, &position);
-        counter = to.temporary(&format!("arith.addi {counter}, {one} : index"));
+        done = to.temporary(&format!("arith.addi {done}, {one} : index"));
     }
-    if in_place.contains(&true) {
-        for ((name, ty), updated) in carried.iter_mut().zip(&types[1..]).zip(&in_place) {
-            if !*updated {
-                *name = to.own_buffer(name, ty);
-            }
+    for (i, form) in forms.iter().enumerate() {
+        match form {
+            State::Counter(_) => carried[i].clone_from(&names[1 + i]),
+            State::Made if in_place.contains(&true) => carried[i] = to.own_buffer(&carried[i], &types[1 + i]),
+            State::Updated | State::Made => {}
         }
     }
-    to.loop_exit(&blocks, &[vec![counter], carried].concat(), &types);
-    to.name_results(&names[1..]);
+    to.loop_exit(&blocks, &[vec![done], carried].concat(), &types);
+    let mut results = names[1..].to_vec();
+    for (result, form) in results.iter_mut().zip(&forms) {
+        if let State::Counter(counter) = form {
+            let last = counter.first + counter.step * scan.length as i64;
+            *result = to.splat(&TensorType::scalar(counter.dtype), &last.to_string());
+        }
+    }
+    to.name_results(&results);
+}
+
+/// State `i`, if it is a counter from a known number.
+fn counter(scan: &Scan, to: &Lowering<'_>, i: usize) -> Option<Counter> {
+    let first = to.repeated_number(scan.constants + i)?.parse().ok()?;
+    Counter::of(scan, i, first).filter(|counter| counter.range(scan.length).is_some())
+}
+
+/// Writes the value of a counter after `steps` of the host; its name.
+fn value_of(counter: &Counter, steps: &str, to: &mut Lowering<'_>) -> String {
+    let ty = counter.dtype.mlir();
+    let steps = to.temporary(&format!("arith.index_cast {steps} : index to {ty}"));
+    let step = to.temporary(&format!("arith.constant {} : {ty}", counter.step));
+    let counted = to.temporary(&format!("arith.muli {steps}, {step} : {ty}"));
+    let first = to.temporary(&format!("arith.constant {} : {ty}", counter.first));
+    let value = to.temporary(&format!("arith.addi {counted}, {first} : {ty}"));
+    to.host_scalar(&value, counter.dtype)
 }
 
 /// Writes a `while` that counts; the tensors of rows that it gives are part of its state.
@@ -123,7 +166,8 @@ pub(super) fn in_region(scan: &Scan, to: &mut Lowering<'_>) {
         names[0].clone()
     };
     to.enter_region();
-    let mut next = step(scan, to, constants, &names[1..], tensors, &Position { row, corner: first });
+    let mut next =
+        step(scan, to, constants, &names[1..], tensors, &Position { row, corner: first, number: None });
     quirks::hold_states(to, body, scan.inputs()[1], &names[1..], &mut next);
     to.leave_region();
     let counted = to.value("stablehlo.add", &[&names[0], &one], &counter);
@@ -136,6 +180,8 @@ pub(super) fn in_region(scan: &Scan, to: &mut Lowering<'_>) {
 struct Position {
     row: String,
     corner: String,
+    /// The row on the host, which the loop has there as blocks.
+    number: Option<String>,
 }
 
 impl Position {
@@ -158,8 +204,17 @@ fn step(
     let body = &*scan.body;
     let (state, stacks) = carried.split_at(scan.states);
     let mut arguments = [constants, state].concat();
-    for (tensor, var) in tensors.iter().zip(scan.inputs()[2]) {
-        arguments.push(read_row(to, tensor, &rows_of(body.ty(*var), scan.length), position));
+    for (i, (tensor, var)) in tensors.iter().zip(scan.inputs()[2]).enumerate() {
+        let ty = body.ty(*var);
+        let counted = position.number.as_ref().filter(|_| to.counts(scan.constants + scan.states + i));
+        arguments.push(match counted {
+            Some(number) => {
+                let number =
+                    to.temporary(&format!("arith.index_cast {number} : index to {}", ty.dtype.mlir()));
+                to.host_scalar(&number, ty.dtype)
+            }
+            None => read_row(to, tensor, &rows_of(ty, scan.length), position),
+        });
     }
     let mut next = to.nested(body, arguments);
     for (i, (stack, var)) in stacks.iter().zip(&body.outputs[scan.states..]).enumerate() {

@@ -4,8 +4,8 @@
 use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{
-    Abs, Add, And, Binary, BinaryRule, Div, Max, Min, Mul, Neg, Not, Or, Pow, Select, ShiftLeft,
-    ShiftRightArithmetic, ShiftRightLogical, Sub, Unary, UnaryRule, Xor,
+    Abs, Add, And, Binary, BinaryRule, Compare, Direction, Div, Max, Min, Mul, Neg, Not, Or, Pow, Select,
+    ShiftLeft, ShiftRightArithmetic, ShiftRightLogical, Sub, Unary, UnaryRule, Xor,
 };
 use crate::tensor::{DType, Data, HostTensor};
 
@@ -115,7 +115,7 @@ pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     Some(s.apply(op.clone(), &operands))
 }
 
-/// A select between equal tensors, or by a known or negated predicate.
+/// A select between equal tensors, by a known or negated predicate, or of integers by their equality.
 pub(super) fn choice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     op.downcast_ref::<Select>()?;
     let [predicate, x, y] = *operands else { return None };
@@ -123,6 +123,12 @@ pub(super) fn choice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Va
         return one(x);
     }
     if is(s, predicate, 0.0) {
+        return one(y);
+    }
+    if let Some((Compare { direction: Direction::Eq }, [a, b])) = s.made_by::<Compare>(predicate)
+        && s.ty(x).dtype.is_integer()
+        && ([*a, *b] == [x, y] || [*a, *b] == [y, x])
+    {
         return one(y);
     }
     let predicate = under::<Not>(s, predicate)?;

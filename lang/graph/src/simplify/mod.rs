@@ -21,6 +21,7 @@ mod fold;
 mod layout;
 mod one_hot;
 mod pieces;
+mod ranges;
 mod reduction;
 mod scan;
 mod scan_products;
@@ -104,6 +105,8 @@ const RULES: &[Rule] = &[
     cond::known,
     scan::unchanged,
     scan::captured,
+    ranges::of_counters,
+    ranges::counted_rows,
     scan_products::rows_given,
     scan_products::before,
     scan_products::after,

@@ -146,6 +146,16 @@ rule!(a_row_of_the_gradient_of_a_class_is_one_number, [(I32, &[3]), V], |b, x| {
 } => "full[0 shape=[3]]; full[5 shape=[3]]; compare[ge] v0 v2; compare[lt] v0 v3; and v4 v5; full[0 shape=[3]]; \
    select v6 v1 v7; add v7 v8; [v9]");
 
+rule!(a_choice_of_integers_by_their_equality_is_the_other, [(I32, &[3]), (I32, &[3])], |b, x| {
+    let equal = b.compare(p::Direction::Eq, x[0], x[1]);
+    b.select(equal, x[1], x[0])
+} => "[v0]");
+
+rule!(a_choice_of_floats_by_their_equality_stays, [V, V], |b, x| {
+    let equal = b.compare(p::Direction::Eq, x[0], x[1]);
+    b.select(equal, x[1], x[0])
+} => "compare[eq] v0 v1; select v2 v1 v0; [v3]");
+
 rule!(the_negative_of_a_choice_of_numbers_is_one, [(Bool, &[3])], |b, x| {
     let one = b.full(&TensorType::new(F32, &[3][..]), 1.0);
     let zeros = b.full_like(one, 0.0);

@@ -28,15 +28,10 @@ impl Emitter {
             self.in_single(recorded, eqn, names);
         } else {
             let sources = &eqn.inputs;
-            eqn.op.stablehlo(&mut Lowering {
-                graph,
-                eqn,
-                recorded,
-                sources,
-                names,
-                emitter: self,
-                temporaries: 0,
-            });
+            let mut to = Lowering { graph, eqn, recorded, sources, names, emitter: self, temporaries: 0 };
+            if !to.on_host() {
+                eqn.op.stablehlo(&mut to);
+            }
         }
     }
 
