@@ -265,6 +265,27 @@ const UPDATES: &str = r#"
     (+ (mean (square acc)) (mean (square r)) (mean (* e e e)))))
 (defn gradients [x] ((value-and-grad loss) x))
 (show "gradients" (gradients x))
+(defn history [x]
+  (let [h (repeat [i 30] [h (zeros (list 30 n))]
+            (index-update h i (if (= i 0) (sort x) (+ (* 0.7 (get h (- i 1))) (* 0.3 (flip x))))))]
+    (repeat [j 29] [s h] (let [i (- 28 j)] (index-update s i (* 0.5 (+ (get s i) (get s (+ i 1)))))))))
+(show "a history, smoothed backwards" (history x))
+(defn history-loss [x] (mean (square (history x))))
+(defn history-gradients [x] ((value-and-grad history-loss) x))
+(show "gradients of a history" (history-gradients x))
+(defn casts [x]
+  (repeat [i 40] [acc (zeros (list 40 n))]
+    (let [j (- i 7)
+          others (map (fn [d] (cast (cast j d) :f32)) (list :u8 :u16 :u32 :i8 :i16 :i32 :i64 :f16 :bf16 :f64 :bool))]
+      (index-update acc i (* (sort x) (sum (stack (map (fn [y] (log1p y)) (map abs others)))))))))
+(show "counters of other dtypes" (casts x))
+(defn replay [key]
+  (repeat [i 30] [[b w] (list (zeros (list 30 n)) (zeros n))]
+    (let [k (fold-in key i)
+          b (index-update b i (random-normal k (list n)))
+          batch (get b (random-randint (fold-in k 1) '[8] 0 (+ i 1)))]
+      (list b (+ (* 0.99 w) (* 0.01 (mean batch :axis 0)))))))
+(show "random rows of those before" (replay (random-key 5)))
 (defn slides [x]
   (let [windows (repeat [i 10] [acc (concat x x)] (index-update acc i (* 1.01 (sum (dynamic-slice acc i 4)))))]
     (sum (square windows))))

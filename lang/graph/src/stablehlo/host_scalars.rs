@@ -14,13 +14,18 @@ impl Lowering<'_> {
         name
     }
 
-    /// Writes the equation for numbers of the host; false, and nothing written, unless all its operands are such numbers or constants.
+    /// Writes the equation, if it computes with a number of the host alone, or converts one; false if it is yet to be written.
     pub fn on_host(&mut self) -> bool {
+        self.can_branch() && (self.converted_from_host() || self.computed_on_host())
+    }
+
+    /// Writes the equation for numbers of the host, if all its operands are such numbers or constants; false if it is yet to be written for the
+    /// device. A truth value is computed by both: IREE refuses a tensor that a truth value of the host makes.
+    fn computed_on_host(&mut self) -> bool {
         let scalars = || self.eqn.inputs.iter().chain(&self.eqn.outputs).map(|v| self.ty(*v));
         let is_host = |i: usize| self.emitter.host_scalars.contains_key(&self.operand(i));
         let operands = 0..self.operand_count();
-        if !self.can_branch()
-            || !operands.clone().any(is_host)
+        if !operands.clone().any(is_host)
             || !operands.clone().all(|i| is_host(i) || self.repeated_number(i).is_some())
             || !scalars().all(|ty| ty.rank() == 0 && is_of_host(ty))
         {
@@ -42,7 +47,47 @@ impl Lowering<'_> {
             }
         };
         let result = self.name(self.result_var(0)).to_owned();
+        if to == DType::Bool {
+            self.emitter.host_scalars.insert(result, text);
+            return false;
+        }
         self.define_host_scalar(&result, &text, to);
+        true
+    }
+
+    /// Writes the conversion of a number of the host to a float, a truth value, or an integer without sign of the same width; false, and nothing
+    /// written, if the equation is none. IREE makes one of conversions that follow each other on the host, of types that it then refuses.
+    fn converted_from_host(&mut self) -> bool {
+        if !self.eqn.op.is::<Convert>() || !self.operand_type(0).dtype.is_integer() {
+            return false;
+        }
+        let (x, from, to) = (self.operand(0), self.operand_type(0).clone(), self.result_type(0).clone());
+        let Some(number) = self.emitter.host_scalars.get(&x).cloned() else { return false };
+        let text = match to.dtype {
+            float if float.is_float() => {
+                let wide = if float.is_half() { to.with_dtype(DType::F32) } else { to.clone() };
+                let (from, into) = (from.dtype.mlir(), wide.dtype.mlir());
+                let number = self.temporary(&format!("arith.sitofp {number} : {from} to {into}"));
+                let tensor = format!("tensor.from_elements {number} : {}", wide.mlir());
+                if float.is_half() {
+                    let wide = wide.mlir();
+                    let tensor = self.temporary(&tensor);
+                    let held = self.temporary(&format!("stablehlo.optimization_barrier {tensor} : {wide}"));
+                    format!("stablehlo.convert {held} : ({wide}) -> {}", to.mlir())
+                } else {
+                    tensor
+                }
+            }
+            DType::Bool => {
+                let zero = self.splat(&from, "0");
+                self.comparison("NE", &x, &zero, &from)
+            }
+            dtype if dtype.is_unsigned() && dtype.byte_width() == from.dtype.byte_width() => {
+                format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), to.mlir())
+            }
+            _ => return false,
+        };
+        self.line(&text);
         true
     }
 
