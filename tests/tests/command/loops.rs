@@ -286,6 +286,10 @@ const UPDATES: &str = r#"
           batch (get b (random-randint (fold-in k 1) '[8] 0 (+ i 1)))]
       (list b (+ (* 0.99 w) (* 0.01 (mean batch :axis 0)))))))
 (show "random rows of those before" (replay (random-key 5)))
+(defn paths [s key]
+  (mean (relu (- (repeat [i 20] [v (full (list n) s)] (* v (exp (* 0.1 (random-normal (fold-in key i) (list n)))))) 1.0))))
+(defn path-gradients [s key] ((value-and-grad paths) s key))
+(show "gradients that save random bits" (path-gradients 1.5 (random-key 1)))
 (defn slides [x]
   (let [windows (repeat [i 10] [acc (concat x x)] (index-update acc i (* 1.01 (sum (dynamic-slice acc i 4)))))]
     (sum (square windows))))

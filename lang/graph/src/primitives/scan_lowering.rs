@@ -60,13 +60,13 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
         first_values.push(match form {
             State::Counter(_) => value.clone(),
             State::Updated => to.copy_apart(value, ty),
-            State::Made => to.own_buffer(value, &ty.mlir()),
+            State::Made => to.own_buffer(value, ty),
         });
     }
     for var in &body.outputs[scan.states..] {
         let rows = rows_of(body.ty(*var), scan.length);
         let stack = to.new_stack(&rows);
-        first_values.push(to.own_buffer(&stack, &rows.mlir()));
+        first_values.push(to.own_buffer(&stack, &rows));
     }
     let names: Vec<String> = first_values.iter().map(|_| to.name_temporary()).collect();
     let types = [vec!["index".to_owned()], to.result_type_names()].concat();
@@ -75,10 +75,10 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     to.loop_body(&blocks, &goes_on);
     let mut done = names[0].clone();
     let mut carried = names[1..].to_vec();
-    for ((name, ty), form) in carried.iter_mut().zip(&types[1..]).zip(&forms) {
+    for ((name, var), form) in carried.iter_mut().zip(&body.outputs).zip(&forms) {
         match form {
             State::Counter(counter) => *name = value_of(counter, &done, to),
-            State::Updated => *name = to.own_buffer(name, ty),
+            State::Updated => *name = to.own_buffer(name, body.ty(*var)),
             State::Made => {}
         }
     }
@@ -99,7 +99,9 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     for (i, form) in forms.iter().enumerate() {
         match form {
             State::Counter(_) => carried[i].clone_from(&names[1 + i]),
-            State::Made if in_place.contains(&true) => carried[i] = to.own_buffer(&carried[i], &types[1 + i]),
+            State::Made if in_place.contains(&true) => {
+                carried[i] = to.own_buffer(&carried[i], body.ty(body.outputs[i]));
+            }
             State::Updated | State::Made => {}
         }
     }

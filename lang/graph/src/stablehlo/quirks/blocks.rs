@@ -43,8 +43,11 @@ impl Lowering<'_> {
     }
 
     /// Writes `x`, of type `ty`, as a value with a buffer to itself. IREE puts values that are computed at once into one buffer; where a branch
-    /// hands that to two arguments of a block, it has been lost for one of them (Q37).
-    pub fn own_buffer(&mut self, x: &str, ty: &str) -> String {
-        self.temporary(&format!("util.optimization_barrier {x} : {ty}"))
+    /// hands that to two arguments of a block, it has been lost for one of them (Q37). Barriers hold no unsigned numbers (Q30).
+    pub fn own_buffer(&mut self, x: &str, ty: &TensorType) -> String {
+        let held = ty.signless();
+        let x = self.bitcast(x, ty, &held);
+        let x = self.temporary(&format!("util.optimization_barrier {x} : {}", held.mlir()));
+        self.bitcast(&x, &held, ty)
     }
 }
