@@ -330,7 +330,7 @@ impl Lowering<'_> {
     /// True if the elements of operand `i`, signed integers, are their positions.
     pub fn counts(&self, i: usize) -> bool {
         let iota = self.recorded.definition(self.sources[i]).and_then(|eqn| eqn.op.downcast_ref::<Iota>());
-        iota.is_some_and(|iota| iota.shape.len() == 1 && iota.dtype.is_integer() && !iota.dtype.is_unsigned())
+        iota.is_some_and(Iota::counts_rows)
     }
 
     /// True if an operation gives operand `i`, which is no parameter then.

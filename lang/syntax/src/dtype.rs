@@ -128,6 +128,11 @@ impl DType {
         matches!(self, DType::U8 | DType::U16 | DType::U32)
     }
 
+    /// True for integers with a sign.
+    pub fn is_signed_integer(self) -> bool {
+        self.is_integer() && !self.is_unsigned()
+    }
+
     /// The least and the greatest integer; `None` for booleans and floats.
     pub fn range(self) -> Option<(i64, i64)> {
         Some(match self {

@@ -19,6 +19,13 @@ pub struct Iota {
     pub dimension: usize,
 }
 
+impl Iota {
+    /// True if the elements, signed integers along one axis, are their positions.
+    pub fn counts_rows(&self) -> bool {
+        self.shape.len() == 1 && self.dtype.is_signed_integer()
+    }
+}
+
 impl Primitive for Iota {
     fn name(&self) -> &'static str {
         "iota"

@@ -8,10 +8,10 @@ use super::region::{
     alike, are_floats, carried, expect_operands, varying_parameters, parameters, picked, picked_varying, positions,
     present, real, spread, strong,
 };
+use super::scan_updates::{is_read_in_parts, reads_part};
 use super::{scan_kernel, scan_lowering, scan_rows};
 use super::{
-    Concatenate, Cotangents, DotGeneral, DynamicSlice, DynamicUpdateSlice, GatherRows, Primitive, Reshape, ScatterAdd, Slice, TypeFault,
-    Types, batch_size, batch_to_front,
+    Concatenate, Cotangents, DotGeneral, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
 };
 use crate::graph::{Builder, DefUse, Equation, Graph, Op, Var, evaluate, prune, unchecked};
 use crate::stablehlo::Lowering;
@@ -97,8 +97,8 @@ impl Scan {
     fn saved(&self, plain: &Graph) -> Vec<Var> {
         let changing = plain.dependents(&plain.inputs[self.constants..]);
         let uses = DefUse::of(plain);
-        let (_, varying) = plain.inputs.split_at(self.constants);
-        let in_parts: Vec<Var> = varying[..self.states].iter().copied().filter(|v| is_read_in_parts(&uses, *v)).collect();
+        let states = &plain.inputs[self.constants..][..self.states];
+        let in_parts: Vec<Var> = states.iter().copied().filter(|v| is_read_in_parts(&uses, *v)).collect();
         let is_saved = |eqn: &&Equation| {
             if eqn.inputs.first().is_some_and(|v| in_parts.contains(v)) {
                 return reads_part(eqn);
@@ -112,21 +112,6 @@ impl Scan {
         };
         plain.equations.iter().filter(is_saved).flat_map(|eqn| eqn.outputs.iter().copied()).collect()
     }
-}
-
-/// True if `eqn` reads a part of its first operand.
-pub(super) fn reads_part(eqn: &Equation) -> bool {
-    eqn.op.is::<Slice>() || eqn.op.is::<DynamicSlice>() || eqn.op.is::<GatherRows>()
-}
-
-/// True if a step reads only parts of a state, half of it at most, and updates it at most.
-fn is_read_in_parts(uses: &DefUse<'_>, state: Var) -> bool {
-    let readers = || uses.readers(state).iter().map(|n| &uses.graph.equations[*n]);
-    let count = |var: Var| uses.graph.ty(var).count();
-    let parts: usize = readers().filter(|eqn| reads_part(eqn)).map(|eqn| count(eqn.outputs[0])).sum();
-    let updates = |eqn: &Equation| eqn.op.is::<DynamicUpdateSlice>() || eqn.op.is::<ScatterAdd>();
-    let is_first = |eqn: &Equation| eqn.inputs[0] == state && !eqn.inputs[1..].contains(&state);
-    2 * parts <= count(state) && readers().all(|eqn| is_first(eqn) && (reads_part(eqn) || updates(eqn)))
 }
 
 impl Primitive for Scan {

@@ -28,7 +28,7 @@ impl Counter {
             _ => return None,
         };
         let step = &uses.definition(step)?.op.downcast_ref::<Constant>()?.value;
-        let counts = dtype.is_integer() && !dtype.is_unsigned() && body.ty(state).rank() == 0;
+        let counts = dtype.is_signed_integer() && body.ty(state).rank() == 0;
         counts.then(|| Counter { dtype, first, step: step.element_i64(0) })
     }
 
@@ -36,7 +36,7 @@ impl Counter {
     pub fn range(&self, length: usize) -> Option<(i64, i64)> {
         let steps = i64::try_from(length).ok()?;
         let end = self.first.checked_add(self.step.checked_mul(steps)?)?;
-        let last = end - self.step;
+        let last = end.checked_sub(self.step)?;
         let (least, greatest) = self.dtype.range()?;
         (least <= end && end <= greatest).then_some((self.first.min(last), self.first.max(last)))
     }

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::scan::reads_part;
-use super::{DynamicUpdateSlice, OptimizationBarrier, Reshape, Scan, ScatterAdd};
+use super::{
+    DynamicSlice, DynamicUpdateSlice, GatherRows, OptimizationBarrier, Reshape, Scan, ScatterAdd, Slice,
+};
 use crate::graph::{DefUse, Equation, Graph, Var, Vars};
 
 /// The states that a step updates in place, and the step in a form that allows it.
@@ -19,7 +20,7 @@ pub(super) struct Updates {
 }
 
 /// Condition of updates in place.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 struct Condition {
     /// Positions of the equations that come before those with the positions of the keys.
     before: HashMap<usize, Vec<usize>>,
@@ -82,9 +83,8 @@ fn updates(uses: &DefUse<'_>, state: Var, next: Var, condition: &Condition) -> O
         let mut reads = Vec::new();
         readings(uses, value, &mut reads)?;
         let is_update = |n: &usize| {
-            let Equation { op, inputs, .. } = &uses.graph.equations[*n];
-            let updates = op.is::<DynamicUpdateSlice>() || op.is::<ScatterAdd>();
-            updates && inputs[0] == value && !inputs[1..].contains(&value)
+            let eqn = &uses.graph.equations[*n];
+            updates_part(eqn) && is_first(eqn, value)
         };
         let (updates, reads): (Vec<usize>, Vec<usize>) = reads.into_iter().partition(is_update);
         let [update] = *updates else { return None };
@@ -108,6 +108,30 @@ fn updates(uses: &DefUse<'_>, state: Var, next: Var, condition: &Condition) -> O
     readings(uses, next, &mut reads)?;
     condition.is_read |= !reads.is_empty();
     Some(condition)
+}
+
+/// True if `value` is the first operand of `eqn` alone.
+fn is_first(eqn: &Equation, value: Var) -> bool {
+    eqn.inputs[0] == value && !eqn.inputs[1..].contains(&value)
+}
+
+/// True if `eqn` updates a part of its first operand.
+fn updates_part(eqn: &Equation) -> bool {
+    eqn.op.is::<DynamicUpdateSlice>() || eqn.op.is::<ScatterAdd>()
+}
+
+/// True if `eqn` reads a part of its first operand.
+pub(super) fn reads_part(eqn: &Equation) -> bool {
+    eqn.op.is::<Slice>() || eqn.op.is::<DynamicSlice>() || eqn.op.is::<GatherRows>()
+}
+
+/// True if a step reads only parts of a state, half of it at most, and updates it at most.
+pub(super) fn is_read_in_parts(uses: &DefUse<'_>, state: Var) -> bool {
+    let readers = || uses.readers(state).iter().map(|n| &uses.graph.equations[*n]);
+    let count = |var: Var| uses.graph.ty(var).count();
+    let parts: usize = readers().filter(|eqn| reads_part(eqn)).map(|eqn| count(eqn.outputs[0])).sum();
+    2 * parts <= count(state)
+        && readers().all(|eqn| is_first(eqn, state) && (reads_part(eqn) || updates_part(eqn)))
 }
 
 /// True if `eqn` gives its operand, perhaps in another shape.

@@ -26,7 +26,10 @@ pub(super) fn of_counters(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Opti
         _ if i < rows => {
             counter(s, scan, i - scan.constants, *var).and_then(|counter| counter.range(scan.length))
         }
-        _ => counts_rows(s, *var).then(|| (0, scan.length as i64 - 1)),
+        _ => {
+            let counts = s.made_by::<Iota>(*var).is_some_and(|(iota, _)| iota.counts_rows());
+            counts.then(|| (0, scan.length as i64 - 1))
+        }
     };
     let ranges: Vec<Option<Range>> = operands.iter().enumerate().map(range).collect();
     if scan.length == 0 || ranges[scan.constants..].iter().all(Option::is_none) {
@@ -71,11 +74,6 @@ pub(super) fn counted_rows(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Opt
 fn counter(s: &Simplifier, scan: &Scan, i: usize, first: Var) -> Option<Counter> {
     let (first, _) = s.uniform(first).and_then(known)?;
     Counter::of(scan, i, first)
-}
-
-/// True if the rows of `var` are their numbers.
-fn counts_rows(s: &Simplifier, var: Var) -> bool {
-    s.made_by::<Iota>(var).is_some_and(|(iota, _)| iota.shape.len() == 1 && is_counted(iota.dtype))
 }
 
 /// `body` with results that are known for parameters within these ranges; `None` if there are none.
@@ -179,23 +177,18 @@ fn same_as(eqn: &Equation, operands: &[(Var, Option<Range>)]) -> Option<usize> {
     }
 }
 
-/// True for integers with a sign: the others wrap around elsewhere.
-fn is_counted(dtype: DType) -> bool {
-    dtype.is_integer() && !dtype.is_unsigned()
-}
-
 /// `range`, if its ends are elements of a tensor of this dtype.
 fn fits(dtype: DType, range: Range) -> Option<Range> {
     let (low, high) = match dtype {
         DType::Bool => (0, 1),
-        _ => dtype.range().filter(|_| is_counted(dtype))?,
+        _ => dtype.range().filter(|_| dtype.is_signed_integer())?,
     };
     (low <= range.0 && range.1 <= high).then_some(range)
 }
 
 /// The number of which an integer tensor is made throughout, as both ends of its range.
 fn known(value: &HostTensor) -> Option<Range> {
-    let counts = value.count() == 1 && (is_counted(value.dtype()) || value.dtype() == DType::Bool);
+    let counts = value.count() == 1 && (value.dtype().is_signed_integer() || value.dtype() == DType::Bool);
     counts.then(|| (value.element_i64(0), value.element_i64(0)))
 }
 
@@ -250,6 +243,12 @@ mod tests {
             assert!(compares(DType::U8, [0.0, 1.0, 20.0], Direction::Gt), "no sign");
             assert!(compares(DType::F32, [0.0, 1.0, 20.0], Direction::Gt), "a float");
         }
+    }
+
+    #[test]
+    fn a_counter_of_no_steps_does_not_overflow() {
+        let counter = Counter { dtype: DType::I64, first: i64::MIN, step: 1 };
+        assert_eq!([0, 1].map(|length| counter.range(length)), [None, Some((i64::MIN, i64::MIN))]);
     }
 
     #[test]

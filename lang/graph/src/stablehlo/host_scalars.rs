@@ -158,5 +158,5 @@ enum HostOperation {
 
 /// True for dtypes that the host computes with.
 fn is_of_host(ty: &TensorType) -> bool {
-    ty.dtype == DType::Bool || (ty.dtype.is_integer() && !ty.dtype.is_unsigned())
+    ty.dtype == DType::Bool || ty.dtype.is_signed_integer()
 }

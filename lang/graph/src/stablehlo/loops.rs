@@ -8,7 +8,7 @@
 //!   module says that the memory of the device is one with itself ([`ONE_MEMORY`](super::quirks::ONE_MEMORY), Q33).
 //! - Such a transfer is left out even if an operation then writes over a value that is read again. Operations that IREE
 //!   updates in place get a copy of their own ([`Lowering::overwritten`]), except for the stacks of loops, each of which
-//!   has one user (Q34).
+//!   has one user, and states that steps only update (Q34).
 //! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts
 //!   as an allocation of its own ([`Lowering::new_stack`], Q35).
 
